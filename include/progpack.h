@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * progpack.h - executable memory for JITs: packed, huge-page backed, never writable
+ *
+ *	struct pp_code code;
+ *	pp_heap_new(NULL, &heap);
+ *	pp_alloc(heap, size, &code);		traps at code.rx
+ *	emit(code.rw, PC-relative to code.rx);	a private buffer
+ *	pp_finalize(heap, &code, used);		one copy, one instruction sync
+ *	((fn)code.rx)();
+ *	pp_free(heap, code.rx);			traps again, then reusable
+ *
+ * Every function may be called from any thread, except that pp_heap_free() must
+ * be the last call on its heap. Functions return 0 or -errno; what they give is
+ * written through pointers, on success only. A failing call changes nothing,
+ * unless its comment says otherwise.
+ */
+#ifndef PROGPACK_H
+#define PROGPACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+#define PP_VERSION_MAJOR 0
+#define PP_VERSION_MINOR 1
+
+#define PP_MUST_USE __attribute__((warn_unused_result))
+
+/* A block starts at a multiple of this many bytes and is a multiple of it long. */
+#define PP_CHUNK 64u
+
+struct pp_heap;
+
+/* Told why a call failed, or which fallback was taken: one line, no newline. */
+typedef void (*pp_log_fn)(void *ctx, const char *message);
+
+/* How bytes reach memory that nobody may write; docs/heap.md compares them. */
+enum pp_writer {
+	PP_WRITER_AUTO,  /* the first of the others that passes a probe */
+	PP_WRITER_POKE,  /* private memory, written through /proc/self/mem: no writable view */
+	PP_WRITER_ALIAS, /* sealed memfd, a read-write view at another address */
+};
+
+/* Keep the heap on small pages, also where huge ones could be had. */
+#define PP_SMALL_PAGES 0x1u
+
+/*
+ * struct pp_opts - what pp_heap_new() may be told; zero means the default
+ * @size: sizeof(struct pp_opts), always
+ * @reserve: bytes of address space, rounded up to 2 MiB; default 512 MiB (128 MiB
+ *	on arm64, which one BL spans). Halved down to 2 MiB where it cannot be had.
+ * @limit: most bytes of blocks, whole chunks counted; default none
+ * @anchor: an address that all code should be within branch reach of, if possible
+ * @log: told the reason of every failure; @log_ctx is its first argument
+ */
+struct pp_opts {
+	size_t size;
+	size_t reserve;
+	size_t limit;
+	const void *anchor;
+	enum pp_writer writer;
+	unsigned int flags;
+	pp_log_fn log;
+	void *log_ctx;
+};
+
+/*
+ * struct pp_code - a block between pp_alloc() and pp_finalize() or pp_abort()
+ * @rx: where the code will run; compute PC-relative values from it
+ * @rw: private buffer to emit into, full of traps; NULL once consumed
+ * @size: bytes of both, the wish rounded up to whole chunks
+ */
+struct pp_code {
+	void *rx;
+	void *rw;
+	size_t size;
+};
+
+/* A block found by pp_lookup(). */
+struct pp_block {
+	const void *rx;
+	size_t size;
+};
+
+/*
+ * struct pp_stats - a heap's figures; bytes unless named otherwise
+ * @size: sizeof(struct pp_stats), set by the caller
+ * @writer: the one in use, never PP_WRITER_AUTO
+ * @reserved: address space
+ * @committed: executable memory mapped in it
+ * @huge: part of it on huge pages, as /proc/self/smaps says
+ * @used: in blocks, whole chunks: what the limit counts
+ * @largest_free: longest free run in the packs mapped now
+ * @packs, @blocks, @open: counts; open blocks are not finalized yet, and counted in @blocks too
+ * @allocs .. @frees: calls that succeeded
+ * @copies, @fills: writes to executable memory, of code and of traps
+ * @syncs: instruction syncs: one per finalize and per free (no instructions on x86-64)
+ * @fail_args .. @fail_write: calls that failed, by cause: -EINVAL/-E2BIG, -ESTALE,
+ *	-EDQUOT, -ENOSPC, -ENOMEM, and writes that the kernel refused
+ */
+struct pp_stats {
+	size_t size;
+	enum pp_writer writer;
+	uint64_t reserved, committed, huge, used, limit, largest_free;
+	uint64_t packs, blocks, open;
+	uint64_t allocs, finalizes, aborts, frees;
+	uint64_t copies, fills, syncs;
+	uint64_t fail_args, fail_stale, fail_limit, fail_space, fail_memory, fail_write;
+};
+
+/*
+ * pp_heap_new - reserve a heap's address space and choose its writer
+ * @opts: NULL for the defaults
+ *
+ * Executable memory is mapped and code is run here, so a heap that exists works.
+ *
+ * Return: 0, -EINVAL (bad option), -E2BIG (opts of a later version, with a field set
+ * that this one does not know), -ENOMEM, or why no writer works (-EPERM, -EACCES,
+ * -ENOSYS, ...; each writer's reason goes to opts->log).
+ */
+PP_MUST_USE int pp_heap_new(const struct pp_opts *opts, struct pp_heap **heap);
+
+/* Unmap everything, open and live blocks included. NULL is fine. */
+void pp_heap_free(struct pp_heap *heap);
+
+/*
+ * pp_alloc - reserve a block of code memory
+ * @size: bytes wanted, 1 .. the heap's reservation; rounded up to whole chunks
+ * @code: filled on success, untouched on error
+ *
+ * End the block with exactly one of pp_finalize() or pp_abort().
+ *
+ * Return: 0, -EINVAL (size 0), -E2BIG (larger than the reservation), -EDQUOT (over
+ * opts.limit), -ENOSPC (reservation full), -ENOMEM. Mirrors
+ * bpf_jit_binary_pack_alloc() of kernel/bpf/core.c.
+ */
+PP_MUST_USE int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code);
+
+/*
+ * pp_finalize - copy the emitted code to where it runs
+ * @used: bytes emitted, 1 .. code->size; the chunks past them are given back
+ *
+ * Consumes code->rw (NULL afterwards) on success and on failure; a block whose copy
+ * failed is given back as by pp_abort(). The caller publishes code->rx afterwards.
+ *
+ * Return: 0, -EINVAL (@used out of range), -EOVERFLOW (bytes were emitted past the
+ * end of the buffer), -ESTALE (no open block: finalized, aborted or never allocated;
+ * nothing is consumed), or the writer's error. Mirrors bpf_jit_binary_pack_finalize().
+ */
+PP_MUST_USE int pp_finalize(struct pp_heap *heap, struct pp_code *code, size_t used);
+
+/* pp_abort - give an open block back: 0, or -ESTALE as pp_finalize(). */
+int pp_abort(struct pp_heap *heap, struct pp_code *code);
+
+/*
+ * pp_free - fill a finalized block with traps, then let its chunks be used again
+ * @rx: its first byte
+ *
+ * Nobody may be executing in it.
+ *
+ * Return: 0, -ESTALE (already free), -EINVAL (not the start of a block, or not of this
+ * heap), -EBUSY (open: use pp_abort()), or the writer's error, and the block stays.
+ * Mirrors bpf_jit_binary_pack_free().
+ */
+PP_MUST_USE int pp_free(struct pp_heap *heap, const void *rx);
+
+/*
+ * pp_lookup - the block that an address is in; async-signal-safe
+ *
+ * Return: 0, or -ENOENT (free, or not of this heap).
+ */
+PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block);
+
+/*
+ * pp_stats - the heap's figures; reads /proc/self/smaps, so not for hot paths
+ * @stats: stats->size set by the caller; that many bytes are filled
+ *
+ * Return: 0, -EINVAL (size below the first version's), -ENOMEM.
+ */
+PP_MUST_USE int pp_stats(const struct pp_heap *heap, struct pp_stats *stats);
+
+/* All code of the heap is in *lo .. *hi - 1, now and later: choose call forms by it. */
+void pp_heap_range(const struct pp_heap *heap, uintptr_t *lo, uintptr_t *hi);
+
+/* "poke", "alias" or "auto"; NULL for anything else. */
+const char *pp_writer_name(enum pp_writer writer);
+
+/* pp_writer_by_name - the reverse: 0, or -EINVAL. */
+PP_MUST_USE int pp_writer_by_name(const char *name, enum pp_writer *writer);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

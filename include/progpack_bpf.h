@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * progpack_bpf.h - run eBPF programs in this process, JIT-compiled into a progpack heap
+ *
+ *	pp_bpf_open_file("prog.o", NULL, &obj);		look, register helpers
+ *	pp_bpf_load(obj);				all or nothing
+ *	prog = pp_bpf_prog_by_name(obj, "entry");
+ *	pp_bpf_run(prog, data, len, &result);		any thread
+ *	pp_bpf_close(obj);
+ *
+ * The programs of an object are one image: allocated once, finalized once. Numbers,
+ * names and error values of maps and helpers are Linux's. Programs are trusted: they
+ * have the memory rights of the process.
+ *
+ * Functions return 0 or -errno; what they give is written through pointers, on success
+ * only. A failing call changes nothing, and tells opts->log where and why.
+ */
+#ifndef PROGPACK_BPF_H
+#define PROGPACK_BPF_H
+
+#include <progpack.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+struct pp_bpf_object;
+struct pp_bpf_prog;
+struct pp_bpf_map;
+
+/* A helper: the program's r1 .. r5 in, its r0 out. */
+typedef uint64_t (*pp_bpf_helper_fn)(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4,
+				     uint64_t r5);
+
+/* A program's native code: r1 and r2 in, r0 out; see pp_bpf_prog_entry(). */
+typedef uint64_t (*pp_bpf_entry_fn)(void *r1, uint64_t r2);
+
+/* Receives what programs print with bpf_trace_printk(): text, not always whole lines. */
+typedef void (*pp_bpf_print_fn)(void *ctx, const char *text, size_t len);
+
+/* Do not compile to native code: pp_bpf_run() interprets. */
+#define PP_BPF_NO_JIT 0x1u
+/* Keep what pp_bpf_prog_lines() needs to show native code beside its eBPF. */
+#define PP_BPF_KEEP_LINES 0x2u
+
+/*
+ * struct pp_bpf_opts - what the open functions may be told; zero means the default
+ * @size: sizeof(struct pp_bpf_opts), always
+ * @heap: where native code goes; must outlive the object. Default: one for the process,
+ *	made at the first load and kept.
+ * @name: the object's name in messages; default: the file's, or "<memory>"
+ * @print: receives what bpf_trace_printk() prints; default: dropped
+ */
+struct pp_bpf_opts {
+	size_t size;
+	struct pp_heap *heap;
+	const char *name;
+	unsigned int flags;
+	pp_log_fn log;
+	void *log_ctx;
+	pp_bpf_print_fn print;
+	void *print_ctx;
+};
+
+/*
+ * pp_bpf_open_file, _open_mem - read an eBPF ELF object as clang -target bpf writes it
+ * @elf: may be freed when the call returns
+ *
+ * Return: 0, -errno of reading the file, -ENOEXEC (malformed or not eBPF; the log names
+ * section and offset), -EINVAL (opts), -E2BIG (opts of a later version), -ENOMEM.
+ */
+PP_MUST_USE int pp_bpf_open_file(const char *path, const struct pp_bpf_opts *opts,
+				 struct pp_bpf_object **object);
+PP_MUST_USE int pp_bpf_open_mem(const void *elf, size_t size, const struct pp_bpf_opts *opts,
+				struct pp_bpf_object **object);
+
+/*
+ * pp_bpf_open_raw - take an array of 8-byte little-endian instructions as one program
+ * @insns: may be freed when the call returns; @size is in bytes
+ *
+ * The program is named "main"; functions it calls locally lie behind it. Return: as above.
+ */
+PP_MUST_USE int pp_bpf_open_raw(const void *insns, size_t size, const struct pp_bpf_opts *opts,
+				struct pp_bpf_object **object);
+
+/*
+ * pp_bpf_register - add or replace a helper, before pp_bpf_load()
+ * @id: the number programs call it by
+ * @name: for calls by extern symbol, and for dumps; copied
+ * @nargs: arguments it reads, 0 .. 5
+ *
+ * Return: 0, -EINVAL, -EBUSY (loaded already), -ENOMEM.
+ */
+PP_MUST_USE int pp_bpf_register(struct pp_bpf_object *object, uint32_t id, const char *name,
+				unsigned int nargs, pp_bpf_helper_fn fn);
+
+/*
+ * pp_bpf_load - create maps, relocate, decode, check, compile
+ *
+ * Return: 0, -EALREADY, -EINVAL (bad instruction), -ENOEXEC (bad relocation or map),
+ * -ENOENT (no such helper), -ELOOP (calls recurse, or nest more than 8 deep), -ENOTSUP,
+ * -ENOMEM, or pp_heap_new()'s and pp_alloc()'s. The log names section, offset,
+ * instruction and reason.
+ */
+PP_MUST_USE int pp_bpf_load(struct pp_bpf_object *object);
+
+/*
+ * pp_bpf_close - free an object, its maps and its code; NULL is fine
+ *
+ * Waits until no pp_bpf_run() that had begun is still running. Not to be called from a
+ * program's helper.
+ */
+void pp_bpf_close(struct pp_bpf_object *object);
+
+/* Programs: the object's global functions outside .text, or those in it if there are no others. */
+struct pp_bpf_prog *pp_bpf_prog_by_name(struct pp_bpf_object *object, const char *name);
+struct pp_bpf_prog *pp_bpf_prog_next(struct pp_bpf_object *object, const struct pp_bpf_prog *prev);
+const char *pp_bpf_prog_name(const struct pp_bpf_prog *prog);
+const char *pp_bpf_prog_section(const struct pp_bpf_prog *prog);
+
+/*
+ * pp_bpf_run, pp_bpf_interpret - run a loaded program with r1 = @data, r2 = @len
+ *
+ * pp_bpf_run() executes native code, or interprets where there is none. Both are RCU
+ * read-side sections. Return: 0, -EINVAL (not loaded).
+ */
+PP_MUST_USE int pp_bpf_run(const struct pp_bpf_prog *prog, void *data, size_t len,
+			   uint64_t *result);
+PP_MUST_USE int pp_bpf_interpret(const struct pp_bpf_prog *prog, void *data, size_t len,
+				 uint64_t *result);
+
+/*
+ * pp_bpf_prog_entry - the native function of a loaded program, or NULL
+ *
+ * For callers who cannot afford pp_bpf_run(): put pp_bpf_enter() and pp_bpf_leave() around
+ * one or many calls, in each thread, and leave soon: pp_bpf_close() waits for it.
+ */
+pp_bpf_entry_fn pp_bpf_prog_entry(const struct pp_bpf_prog *prog);
+void pp_bpf_enter(void);
+void pp_bpf_leave(void);
+
+/* Bytes of native code of a loaded program, its function alone; 0 where there is none. */
+size_t pp_bpf_prog_native_size(const struct pp_bpf_prog *prog);
+
+/* The whole object's native image: 0, or -ENOENT (not loaded or not compiled). */
+PP_MUST_USE int pp_bpf_image(const struct pp_bpf_object *object, struct pp_block *image);
+
+/* Maps, in the order of the file; the host's view of .data, .rodata and .bss among them. */
+struct pp_bpf_map *pp_bpf_map_by_name(struct pp_bpf_object *object, const char *name);
+struct pp_bpf_map *pp_bpf_map_next(struct pp_bpf_object *object, const struct pp_bpf_map *prev);
+const char *pp_bpf_map_name(const struct pp_bpf_map *map);
+
+/* struct pp_bpf_map_info - @type is Linux's enum bpf_map_type; sizes in bytes */
+struct pp_bpf_map_info {
+	uint32_t type, key_size, value_size, max_entries, flags;
+};
+void pp_bpf_map_info(const struct pp_bpf_map *map, struct pp_bpf_map_info *info);
+
+/*
+ * Map access from the host, after pp_bpf_load(); the values are Linux's bpf() system call's.
+ * Keys and values have the map's sizes. @flags: 0 BPF_ANY, 1 BPF_NOEXIST, 2 BPF_EXIST.
+ *
+ * Return: 0, -ENOENT (no such key, no next key), -EEXIST, -E2BIG (map full, or index past the
+ * end), -EINVAL (not an operation of this type; bad flags; not loaded), -ENOMEM.
+ */
+PP_MUST_USE int pp_bpf_map_lookup(const struct pp_bpf_map *map, const void *key, void *value);
+PP_MUST_USE int pp_bpf_map_update(struct pp_bpf_map *map, const void *key, const void *value,
+				  uint64_t flags);
+PP_MUST_USE int pp_bpf_map_delete(struct pp_bpf_map *map, const void *key);
+/* @key NULL gives the first key. */
+PP_MUST_USE int pp_bpf_map_next_key(const struct pp_bpf_map *map, const void *key, void *next);
+
+/*
+ * struct pp_bpf_line - one instruction of a loaded program, for listings
+ * @function: name of the function that begins here, or NULL
+ * @section: section it comes from; @pc: its instruction slot there
+ * @text: as the kernel's disassembler writes it: r0 = *(u32 *)(r1 +4); NULL for a prologue
+ * @native, @native_size: its native code; NULL and 0 without PP_BPF_KEEP_LINES or a JIT
+ */
+struct pp_bpf_line {
+	const char *function;
+	const char *section;
+	uint32_t pc;
+	const char *text;
+	const uint8_t *native;
+	size_t native_size;
+};
+typedef void (*pp_bpf_line_fn)(void *ctx, const struct pp_bpf_line *line);
+
+/*
+ * pp_bpf_prog_lines - list a loaded program, then the functions it calls
+ *
+ * Each function gives one line for its prologue (if native code is kept), then one for each
+ * instruction. The pointers in a line are good until @fn returns.
+ *
+ * Return: 0, -EINVAL (not loaded).
+ */
+PP_MUST_USE int pp_bpf_prog_lines(const struct pp_bpf_prog *prog, pp_bpf_line_fn fn, void *ctx);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flow.h - which registers an instruction may read before they are written
+ *
+ * Backward liveness over a whole unit, calls included. JITs use it to zero just the
+ * registers that a program reads undefined (so that it sees what the interpreter gives it,
+ * never a host value) and to save just those that a function changes.
+ */
+#ifndef BPF_FLOW_H
+#define BPF_FLOW_H
+
+#include "bpf/insn.h"
+
+struct flow {
+	uint16_t *live_in;	  /* by insn: bit r set if r may be read before it is written */
+	struct func_flow {
+		uint16_t live_in; /* at entry: of insn start */
+		uint16_t writes;  /* registers that it writes itself */
+		uint16_t stack;	  /* bytes of frame it may touch, 0 .. BPF_FRAME, multiple of 8 */
+	} *funcs;
+};
+
+/* flow_init - 0 or -ENOMEM; flow_fini() frees */
+int flow_init(struct flow *flow, const struct unit *unit);
+void flow_fini(struct flow *flow);
+
+/*
+ * flow_undefined - registers that are undefined right behind insn @at, and read later
+ *
+ * Only calls leave any: r1 .. r5. A mask of registers to zero.
+ */
+uint16_t flow_undefined(const struct flow *flow, const struct unit *unit, uint32_t at);
+
+/* flow_entry_undefined - the same at the entry of function @func */
+uint16_t flow_entry_undefined(const struct flow *flow, const struct unit *unit, uint32_t func);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * insn.h - eBPF instructions, decoded once; what everything after the loader works on
+ *
+ * decode.c turns the 8-byte slots of RFC 9669 into these, checks every reserved field and
+ * resolves every target; interpreter, disassembler, verifier and JITs consume them.
+ *
+ *	slots (ELF, raw)  --decode-->  struct unit { funcs, ins }  -->  interp | disasm | jit
+ */
+#ifndef BPF_INSN_H
+#define BPF_INSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+
+#define BPF_SLOT 8	  /* bytes of an encoded instruction slot */
+#define BPF_FRAME 512	  /* bytes of stack of each function */
+#define BPF_MAX_DEPTH 8	  /* functions active at once, the program among them */
+#define BPF_NREGS 11	  /* r0 .. r10; r10 is the read-only frame pointer */
+
+enum insn_kind {
+	INSN_ALU,    /* dst = dst op operand; op is enum alu_op */
+	INSN_NEG,    /* dst = -dst */
+	INSN_MOVSX,  /* dst = the low @bytes bytes of src, sign-extended */
+	INSN_SWAP,   /* dst = its low @bytes bytes in another order; op is enum swap_op */
+	INSN_IMM64,  /* dst = imm; op is enum imm_ref */
+	INSN_LOAD,   /* dst = memory of @bytes bytes at src + off; INSN_SX sign-extends */
+	INSN_STORE,  /* memory of @bytes bytes at dst + off = operand */
+	INSN_ATOMIC, /* on memory of 4 or 8 bytes at dst + off with src; op is enum atomic_op */
+	INSN_JUMP,   /* to target */
+	INSN_BRANCH, /* to target if dst op operand; op is enum cond_op */
+	INSN_CALL,   /* function number @target of the unit */
+	INSN_HELPER, /* helper number imm; @target indexes unit.helpers once resolved */
+	INSN_EXIT,
+	INSN_KINDS
+};
+
+enum alu_op {
+	ALU_ADD, ALU_SUB, ALU_MUL, ALU_DIV, ALU_SDIV, ALU_MOD, ALU_SMOD,
+	ALU_OR, ALU_AND, ALU_XOR, ALU_LSH, ALU_RSH, ALU_ARSH, ALU_MOV,
+	ALU_OPS
+};
+
+enum cond_op {
+	COND_EQ, COND_NE, COND_SET, /* dst & operand is non-zero */
+	COND_GT, COND_GE, COND_LT, COND_LE,
+	COND_SGT, COND_SGE, COND_SLT, COND_SLE,
+	COND_OPS
+};
+
+enum swap_op { SWAP_LE, SWAP_BE, SWAP_ALWAYS };
+
+/* What INSN_IMM64 holds: decode leaves map and value references for object.c to resolve. */
+enum imm_ref {
+	REF_NONE,  /* a number */
+	REF_MAP,   /* address of map number @target */
+	REF_VALUE, /* address of byte @off of the value of map number @target */
+};
+
+enum atomic_op { ATOMIC_ADD, ATOMIC_OR, ATOMIC_AND, ATOMIC_XOR, ATOMIC_XCHG, ATOMIC_CMPXCHG,
+	ATOMIC_OPS };
+
+enum {
+	INSN_W64 = 1,	/* works on 64 bits; without it on 32, upper half of dst zeroed */
+	INSN_IMM = 2,	/* the operand is imm (sign-extended to 64 bits), not src */
+	INSN_SX = 4,	/* sign-extending load */
+	INSN_FETCH = 8, /* the old value goes to src (cmpxchg: r0) */
+};
+
+struct insn {
+	uint8_t kind, op;
+	uint8_t dst, src; /* register numbers; 0 where unused */
+	uint8_t flags;	  /* INSN_* bits */
+	uint8_t bytes;	  /* 1, 2, 4 or 8, where the kind has a width of its own */
+	uint16_t run;	  /* the interpreter's handler, set by interp_prepare() */
+	int32_t off;	  /* of memory operands, in bytes */
+	uint32_t target;  /* index: of an insn (jumps), a func (calls), a helper or a map */
+	uint32_t pc;	  /* the slot it was decoded from, counted over the whole unit */
+	int64_t imm;
+};
+
+/*
+ * struct func - a function of a unit: insns start .. end-1, contiguous, in order of address
+ *
+ * No jump enters or leaves it, and its last insn is an exit or a jump: execution never
+ * falls out of its end.
+ */
+struct func {
+	const char *name;    /* owned by the object */
+	const char *section; /* the same; "" for raw instructions */
+	uint32_t section_pc; /* its first slot, counted in its section */
+	uint32_t pc, slots;  /* its first slot in the unit, and how many */
+	uint32_t start, end; /* insn indices, set by decode */
+	bool entry;	     /* a program: can be run from outside */
+};
+
+struct helper {
+	uint32_t id;
+	uint32_t nargs; /* 0 .. 5 */
+	const char *name;
+	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+};
+
+/* struct unit - all functions of one object, decoded; the insns are in one array */
+struct unit {
+	struct insn *ins;
+	uint32_t nins;
+	struct func *funcs;
+	uint32_t nfuncs;
+	const struct helper *helpers; /* those it calls; insn.target indexes it */
+	uint32_t nhelpers;
+	const char *const *map_names; /* for listings; insn.target indexes it */
+};
+
+/*
+ * decode - check and decode a unit's slots
+ * @slots: nslots * BPF_SLOT bytes, little-endian, any alignment
+ * @funcs: pc and slots set; together they cover 0 .. nslots-1 in order without gaps.
+ *	start and end are set on success.
+ * @unit: ins, nins, funcs and nfuncs are set on success; unit_fini() frees ins alone
+ *
+ * A local call's imm counts slots of the unit, from the slot behind it, and must hit the
+ * start of a function. Return: 0, -EINVAL (log: section, offset, instruction, reason),
+ * -ENOMEM.
+ */
+int decode(const uint8_t *slots, uint32_t nslots, struct func *funcs, uint32_t nfuncs,
+	   const struct log *log, struct unit *unit);
+void unit_fini(struct unit *unit);
+
+/*
+ * decode_find_funcs - functions of a raw array: slot 0, and wherever a local call goes
+ * @funcs: allocated; names "main" (an entry) and "sub_<slot>", allocated too
+ * Return: the count, -EINVAL (a call outside the array), -ENOMEM.
+ */
+int decode_find_funcs(const uint8_t *slots, uint32_t nslots, const struct log *log,
+		      struct func **funcs);
+
+/* unit_error - log "section 'xdp' +0x88, insn 17 (text): reason" and return @err */
+__attribute__((format(printf, 5, 6))) int unit_error(const struct unit *unit, uint32_t at,
+						     const struct log *log, int err,
+						     const char *format, ...);
+
+/* unit_func_of - the function that holds insn @at */
+const struct func *unit_func_of(const struct unit *unit, uint32_t at);
+
+/*
+ * calls_check - refuse recursion and calls nested more than BPF_MAX_DEPTH deep
+ * Return: 0, -ELOOP (log: the chain), -ENOMEM.
+ */
+int calls_check(const struct unit *unit, const struct log *log);
+
+/*
+ * disasm - one insn as text, in the form of the kernel's disassembler
+ * Return: the length, as snprintf().
+ */
+int disasm(const struct unit *unit, uint32_t at, char *text, size_t size);
+
+/* interp_prepare - choose every insn's handler; after it the unit is only read */
+void interp_prepare(struct unit *unit);
+
+/*
+ * interp_run - run function @func with r1, r2
+ *
+ * All other registers are 0 at the start of the program; a called function finds r0 and
+ * r6 .. r9 zero; after any call r1 .. r5 are zero: what the JITs do where a program reads
+ * them (src/bpf/flow.h). The frames lie on the C stack.
+ */
+uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t r2);
+
+#endif
