@@ -1,0 +1,61 @@
+# progpack's front door; Meson does the work in build/
+#
+#	make		build into build/
+#	make run	set up, build, run the main job: progpack bench stress
+#	make test	set up, build, run every test
+#	make install	DESTDIR and PREFIX are honoured
+#	make asan|ubsan|tsan	the tests under a sanitizer, in build-asan/ ...
+#	make bench	the figures of the README
+#	make goldens	encoders against an independent assembler
+#	make lint|format	static checks; clang-format in place
+#	make clean
+
+BUILD ?= build
+PREFIX ?= /usr/local
+GROUPS ?= 20
+
+.PHONY: all build run test install asan ubsan tsan bench goldens lint format clean setup
+
+all: build
+
+setup:
+	@scripts/setup build
+
+$(BUILD)/build.ninja: | setup
+	@meson setup $(BUILD) --prefix=$(PREFIX) $(MESON_ARGS)
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) $(NINJA_ARGS)
+
+run: build
+	$(BUILD)/progpack bench stress --groups $(GROUPS)
+
+test:
+	@scripts/setup build test
+	@scripts/run-tests $(BUILD)
+
+asan ubsan tsan:
+	@scripts/setup build test
+	@scripts/run-tests build-$@ $@
+
+install: build
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR)) --quiet
+
+bench: build
+	$(BUILD)/progpack bench stress --groups 20
+	$(BUILD)/progpack bench stress --groups 100
+	$(BUILD)/progpack bench stress --groups 400
+
+goldens: build
+	@tests/goldens/check.py $(BUILD)
+
+lint:
+	@scripts/setup build test lint
+	@scripts/lint $(BUILD)
+
+format:
+	@scripts/setup lint
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan
