@@ -30,10 +30,10 @@ enum insn_kind {
 	INSN_LOAD,   /* dst = memory of @bytes bytes at src + off; INSN_SX sign-extends */
 	INSN_STORE,  /* memory of @bytes bytes at dst + off = operand */
 	INSN_ATOMIC, /* on memory of 4 or 8 bytes at dst + off with src; op is enum atomic_op */
-	INSN_JUMP,   /* to target */
+	INSN_JUMP,   /* to target; INSN_IMM: written with the 32-bit distance (gotol) */
 	INSN_BRANCH, /* to target if dst op operand; op is enum cond_op */
 	INSN_CALL,   /* function number @target of the unit */
-	INSN_HELPER, /* helper number imm; @target indexes unit.helpers once resolved */
+	INSN_HELPER, /* helper number imm; @target indexes unit.helpers, or INSN_UNRESOLVED */
 	INSN_EXIT,
 	INSN_KINDS
 };
@@ -70,6 +70,8 @@ enum {
 	INSN_FETCH = 8, /* the old value goes to src (cmpxchg: r0) */
 };
 
+#define INSN_UNRESOLVED UINT32_MAX /* target of a helper call as decode leaves it */
+
 struct insn {
 	uint8_t kind, op;
 	uint8_t dst, src; /* register numbers; 0 where unused */
@@ -79,7 +81,7 @@ struct insn {
 	int32_t off;	  /* of memory operands, in bytes */
 	uint32_t target;  /* index: of an insn (jumps), a func (calls), a helper or a map */
 	uint32_t pc;	  /* the slot it was decoded from, counted over the whole unit */
-	int64_t imm;
+	int64_t imm;	  /* as encoded: shift counts are not masked, divisors may be 0 */
 };
 
 /*
