@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dump.c - progpack dump: list the eBPF of an object, with its native code beside it
+ *
+ * The lines of each program are taken twice: once to measure the columns and to learn where
+ * functions begin, once to print. A function that several programs call is listed once.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "load.h"
+#include "native.h"
+#include "tools.h"
+
+/* Wider eBPF pushes the native column of its line to the right. */
+#define WIDEST_TEXT 56
+/* Native bytes shown in a line of their column; longer instructions push as well. */
+#define BYTES_COLUMN 10
+
+struct settings {
+	const char *file, *prog;
+	bool native, raw;
+};
+
+static const struct cli_option options[] = {
+	{"FILE", NULL, CLI_NEEDED, offsetof(struct settings, file), 0,
+	 "an eBPF ELF object as clang -target bpf writes it; - for standard input"},
+	{"--prog", "NAME", CLI_TEXT, offsetof(struct settings, prog), 0,
+	 "list only this program and the functions that it calls; default: all"},
+	{"--native", NULL, CLI_SWITCH, offsetof(struct settings, native), 0,
+	 "compile, and show native code to the right of the eBPF it is made from:\n"
+	 "its offset in the object's image (hex), its bytes, the instruction"},
+	{"--raw", NULL, CLI_SWITCH, offsetof(struct settings, raw), 0,
+	 "FILE is an array of 8-byte instructions, one program named main"},
+	{0},
+};
+
+static const struct cli_command command = {
+	.name = "dump",
+	.summary = "list the eBPF of an object, and its native code",
+	.synopsis = "FILE [--prog NAME] [--native] [--raw]",
+	.about =
+		"Loads FILE and lists each program, then the functions it calls. A line begins with the\n"
+		"instruction's slot (8 bytes each) in its section; jumps count slots from the one behind\n"
+		"them: goto +2. Targets of native jumps and calls are offsets in the image, as in the\n"
+		"column of offsets; targets outside of it are addresses.",
+	.options = options,
+	.examples = "progpack dump count.o\n"
+		    "progpack dump filter.o --prog ingress --native\n"
+		    "clang -O2 -target bpf -c f.c -o - | progpack dump - --native",
+	.failure = "FILE cannot be read or loaded, or there is no native code to show",
+};
+
+/* struct start - where a function begins */
+struct start {
+	char *name, *section;
+	uint32_t pc;
+	size_t at; /* offset of its native code; SIZE_MAX without */
+	bool listed;
+};
+
+struct listing {
+	struct native native;
+	bool with_native;
+	struct start *starts;
+	size_t nstarts;
+	int width; /* of the eBPF column */
+	bool skip; /* the lines belong to a function that was listed before */
+	bool first;
+	int err;
+};
+
+static size_t native_at(const struct listing *list, const struct pp_bpf_line *line)
+{
+	return line->native ? (size_t)(line->native - list->native.image) : SIZE_MAX;
+}
+
+static struct start *find_start(const struct listing *list, const struct pp_bpf_line *line)
+{
+	for (size_t i = 0; i < list->nstarts; i++) {
+		struct start *start = &list->starts[i];
+
+		if (start->pc == line->pc && strcmp(start->section, line->section) == 0)
+			return start;
+	}
+	return NULL;
+}
+
+static int add_start(struct listing *list, const struct pp_bpf_line *line)
+{
+	struct start start = {.pc = line->pc, .at = native_at(list, line)};
+	struct start *starts = realloc(list->starts, (list->nstarts + 1) * sizeof(*starts));
+
+	if (!starts)
+		return -ENOMEM;
+	list->starts = starts;
+	start.name = strdup(line->function);
+	start.section = strdup(line->section);
+	starts[list->nstarts++] = start;
+	return start.name && start.section ? 0 : -ENOMEM;
+}
+
+/* The first pass. */
+static void measure_line(void *ctx, const struct pp_bpf_line *line)
+{
+	struct listing *list = ctx;
+	int len = line->text ? (int)strlen(line->text) : 0;
+
+	if (len > list->width)
+		list->width = len < WIDEST_TEXT ? len : WIDEST_TEXT;
+	if (line->function && !list->err && !find_start(list, line))
+		list->err = add_start(list, line);
+}
+
+static const char *function_at(const struct listing *list, size_t at)
+{
+	for (size_t i = 0; i < list->nstarts && at != SIZE_MAX; i++) {
+		if (list->starts[i].at == at)
+			return list->starts[i].name;
+	}
+	return NULL;
+}
+
+static void put_native(const struct listing *list, const struct native_ins *ins)
+{
+	const uint8_t *bytes = list->native.image + ins->at;
+	const char *function = function_at(list, ins->target);
+
+	printf("  %6zx  ", ins->at);
+	for (size_t i = 0; i < ins->size; i++)
+		printf("%02x ", bytes[i]);
+	for (size_t i = ins->size; i < BYTES_COLUMN; i++)
+		fputs("   ", stdout);
+	printf(" %s%s%s", ins->mnemonic, *ins->operands ? " " : "", ins->operands);
+	if (function)
+		fputs("  ; ", stdout), cli_put_text(stdout, function);
+	putchar('\n');
+}
+
+static void put_header(struct listing *list, const struct pp_bpf_line *line)
+{
+	if (!list->first)
+		putchar('\n');
+	list->first = false;
+	cli_put_text(stdout, line->function);
+	if (*line->section) {
+		fputs("  (section ", stdout);
+		cli_put_text(stdout, line->section);
+		putchar(')');
+	}
+	fputs(":\n", stdout);
+}
+
+/* The eBPF column, padded only where something follows; returns nothing on an empty one. */
+static void put_text(const struct listing *list, const struct pp_bpf_line *line, bool padded)
+{
+	int pad = padded ? list->width - (line->text ? (int)strlen(line->text) : 0) : 0;
+
+	if (line->text) {
+		printf("%6u  ", line->pc);
+		cli_put_text(stdout, line->text);
+	} else {
+		fputs("        ", stdout);
+	}
+	printf("%*s", pad > 0 ? pad : 0, "");
+}
+
+static void put_instructions(struct listing *list, const struct pp_bpf_line *line)
+{
+	size_t at = native_at(list, line);
+	size_t end = at + line->native_size;
+	struct native_ins ins;
+	bool begun = false;
+
+	while (native_next(&list->native, &at, end, &ins)) {
+		if (begun)
+			printf("%*s", 8 + list->width, "");
+		put_native(list, &ins);
+		begun = true;
+	}
+}
+
+/* The second pass. */
+static void put_line(void *ctx, const struct pp_bpf_line *line)
+{
+	struct listing *list = ctx;
+	bool native = list->with_native && line->native_size;
+
+	if (line->function) {
+		struct start *start = find_start(list, line);
+
+		list->skip = start && start->listed;
+		if (start)
+			start->listed = true;
+	}
+	if (list->skip)
+		return;
+	if (line->function)
+		put_header(list, line);
+	if (!line->text && !native)
+		return;
+	put_text(list, line, native);
+	if (native)
+		put_instructions(list, line);
+	else
+		putchar('\n');
+}
+
+static int each_line(const struct loaded *loaded, const struct pp_bpf_prog *only, pp_bpf_line_fn fn,
+		     struct listing *list)
+{
+	const struct pp_bpf_prog *prog = only;
+	int err = 0;
+
+	if (only)
+		return pp_bpf_prog_lines(only, fn, list);
+	while (!err && (prog = pp_bpf_prog_next(loaded->object, prog)))
+		err = pp_bpf_prog_lines(prog, fn, list);
+	return err;
+}
+
+static int list_all(const struct loaded *loaded, const struct pp_bpf_prog *only,
+		    struct listing *list)
+{
+	int err = each_line(loaded, only, measure_line, list);
+
+	if (!err)
+		err = list->err;
+	if (!err)
+		err = each_line(loaded, only, put_line, list);
+	for (size_t i = 0; i < list->nstarts; i++) {
+		free(list->starts[i].name);
+		free(list->starts[i].section);
+	}
+	free(list->starts);
+	return err;
+}
+
+static int list_native(const struct loaded *loaded, const struct pp_bpf_prog *only,
+		       struct listing *list)
+{
+	struct pp_block image;
+	int err = pp_bpf_image(loaded->object, &image);
+
+	if (err)
+		return -ENOTSUP;
+	err = native_init(&list->native, image.rx, image.size);
+	if (err)
+		return err;
+	printf("; native code: %zu bytes at %p\n\n", image.size, image.rx);
+	err = list_all(loaded, only, list);
+	native_fini(&list->native);
+	return err;
+}
+
+static int dump(const struct settings *set, const struct loaded *loaded)
+{
+	struct listing list = {.with_native = set->native, .first = true};
+	const struct pp_bpf_prog *prog = load_pick(loaded, set->file, set->prog);
+	const struct pp_bpf_prog *only = set->prog ? prog : NULL;
+	int err;
+
+	if (!prog)
+		return -1;
+	err = set->native ? list_native(loaded, only, &list) : list_all(loaded, only, &list);
+	if (err == -ENOTSUP)
+		cli_error("%s: no native code: this machine has no JIT", set->file);
+	else if (err)
+		cli_error("%s: %s", set->file, strerror(-err));
+	return err;
+}
+
+static int load_and_dump(const struct settings *set, const struct bytes *file)
+{
+	struct load_opts opts = {
+		.name = set->file,
+		.raw = set->raw,
+		.flags = set->native ? PP_BPF_KEEP_LINES : PP_BPF_NO_JIT,
+	};
+	struct loaded loaded;
+	int err = load_object(&opts, file, &loaded);
+
+	if (err)
+		return err;
+	err = dump(set, &loaded);
+	load_fini(&loaded);
+	return err;
+}
+
+int dump_main(int argc, char **argv)
+{
+	struct settings set = {0};
+	struct bytes file;
+	int status = cli_parse(&command, argc, argv, &set);
+
+	if (status != CLI_GO)
+		return status;
+	if (input_read(set.file, &file))
+		return CLI_FAILED;
+	status = load_and_dump(&set, &file) ? CLI_FAILED : CLI_OK;
+	input_free(&file);
+	return status;
+}

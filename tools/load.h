@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* load.h - from the bytes of a file to a loaded object; failures are reported here */
+#ifndef TOOLS_LOAD_H
+#define TOOLS_LOAD_H
+
+#include <progpack_bpf.h>
+
+#include "input.h"
+
+/*
+ * struct load_opts - how to load
+ * @name: the file's, for messages
+ * @raw: an array of instructions, no ELF object
+ * @flags: of struct pp_bpf_opts; with PP_BPF_NO_JIT no heap is made
+ * @prepare: called between opening and loading, or NULL; 0 or -errno
+ */
+struct load_opts {
+	const char *name;
+	bool raw;
+	unsigned int flags;
+	enum pp_writer writer;
+	int (*prepare)(struct pp_bpf_object *object);
+};
+
+/* struct loaded - an object and the heap that its code is in */
+struct loaded {
+	struct pp_heap *heap;
+	struct pp_bpf_object *object;
+};
+
+/* load_object - 0, or -1 after error messages; programs print to standard error */
+int load_object(const struct load_opts *opts, const struct bytes *file, struct loaded *loaded);
+void load_fini(struct loaded *loaded);
+
+/*
+ * load_pick - the program of that name, or the first one if @name is NULL
+ * Return: NULL after an error message that lists those that there are.
+ */
+struct pp_bpf_prog *load_pick(const struct loaded *loaded, const char *file, const char *name);
+
+#endif
