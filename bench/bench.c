@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.c - progpack bench: choose the benchmark */
+#include "bench/bench.h"
+
+#include <string.h>
+
+#include "tools/cli.h"
+#include "tools/tools.h"
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *summary;
+} benchmarks[] = {
+	{"stress", stress_main, "call many small programs: packed, and a page each"},
+};
+#define BENCHMARKS (sizeof(benchmarks) / sizeof(benchmarks[0]))
+
+static void put_benchmarks(FILE *to)
+{
+	for (size_t i = 0; i < BENCHMARKS; i++)
+		fprintf(to, "  %-8s %s\n", benchmarks[i].name, benchmarks[i].summary);
+}
+
+static int help(void)
+{
+	puts("progpack bench - compare ways of keeping JIT-compiled code\n\n"
+	     "Usage: progpack bench BENCHMARK [OPTION...]\n\n"
+	     "Benchmarks:");
+	put_benchmarks(stdout);
+	puts("\nEvery figure is compared within one run, as min, median and max of repeats that\n"
+	     "take turns: machines are shared and noisy.\n"
+	     "'progpack bench BENCHMARK --help' explains one.\n\n"
+	     "Exit status: 0 success; 1 failure; 2 wrong usage.");
+	return CLI_OK;
+}
+
+int bench_main(int argc, char **argv)
+{
+	if (argc < 2) {
+		fputs("Usage: progpack bench BENCHMARK [OPTION...]\n", stderr);
+		put_benchmarks(stderr);
+		fputs("See 'progpack bench --help'.\n", stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return help();
+	for (size_t i = 0; i < BENCHMARKS; i++) {
+		if (strcmp(argv[1], benchmarks[i].name) == 0)
+			return benchmarks[i].main(argc - 1, argv + 1);
+	}
+	cli_error("bench: no such benchmark: '%s'", argv[1]);
+	fputs("See 'progpack bench --help'.\n", stderr);
+	return CLI_USAGE;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.h - what the benchmarks share: spreads, orders, the hardware's counter */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* stress_main - progpack bench stress; argv[0] is "stress". Return: an enum cli_status. */
+int stress_main(int argc, char **argv);
+
+/* What repeated measurements of one thing came to. */
+struct spread {
+	double min, med, max;
+};
+
+/* spread_of - sorts @values, which are @n > 0 */
+struct spread spread_of(double *values, size_t n);
+
+/* shuffle - a permutation of 0 .. n-1 that is the same in every run */
+void shuffle(uint32_t *order, uint32_t n);
+
+/*
+ * counter_open - count user-space iTLB load misses of this thread
+ * Return: an fd for counter_read() and close(), or -errno where the machine does not count.
+ */
+int counter_open(void);
+
+/* counter_read - the count since it was opened; 0 for @fd < 0 */
+uint64_t counter_read(int fd);
+
+#endif

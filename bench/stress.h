@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stress.h - the lineage's experiment (lineage.md 5.3): groups of 8 programs, 5 of them called
+ *
+ *	load (stress_load.c)  ->  call, arms taking turns (stress.c)  ->  report (stress_report.c)
+ */
+#ifndef BENCH_STRESS_H
+#define BENCH_STRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "bench/arms.h"
+#include "bench/bench.h"
+#include "bpf/prog.h"
+
+#define GROUP_LOADED 8
+#define GROUP_CALLED 5
+
+/* One of the programs that objects.S carries. */
+struct stress_object {
+	const char *name;
+	const uint8_t *elf;
+	uint64_t size;
+	uint64_t called; /* or just loaded */
+};
+extern const struct stress_object stress_objects[GROUP_LOADED];
+
+struct stress_settings {
+	uint64_t groups, runs;
+	bool json;
+	const char *csv;
+};
+
+/* An arm with all its programs loaded. */
+struct stress_arm {
+	struct arm arm;
+	struct pp_bpf_object **objects; /* groups * GROUP_LOADED */
+	pp_bpf_entry_fn *calls;         /* groups * GROUP_CALLED, in shuffled order */
+	uint64_t result;                /* sum of what the programs return: the same in all arms */
+	uint64_t native_bytes, exec_bytes, huge_bytes;
+	long maps;
+	double load_us, unload_us;
+	double *ns; /* per call, one for each run */
+	double *misses;
+	struct spread ns_per_call, itlb_misses; /* misses of one pass over all calls */
+};
+
+struct stress {
+	struct stress_settings settings;
+	uint32_t loaded, called;
+	int counter; /* fd, or -errno where nothing counts */
+	struct stress_arm *arms;
+	unsigned int narms; /* open ones */
+};
+
+/* stress_load_arm - open it and load all its programs: 0, or -errno after an error message */
+int stress_load_arm(struct stress *stress, struct stress_arm *arm, const struct arm_kind *kind);
+
+/* stress_unload_arm - unload them, and say in arm->unload_us how long a program took */
+void stress_unload_arm(struct stress *stress, struct stress_arm *arm);
+
+/* stress_report - the table or JSON; 0 or -errno (the CSV file) after an error message */
+int stress_report(const struct stress *stress);
+
+#endif
