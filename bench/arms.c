@@ -84,15 +84,15 @@ const unsigned int arm_kinds_count = sizeof(arm_kinds) / sizeof(arm_kinds[0]);
 
 int arm_open(struct arm *arm, const struct arm_kind *kind)
 {
-	int err;
+	struct arm opened = {.kind = kind};
+	int err = kind->open(&opened);
 
-	*arm = (struct arm){.kind = kind};
-	err = kind->open(arm);
 	if (err)
 		return err;
 	/* Near calls would make the arms' code differ: page by page, code lands anywhere. */
-	arm->mem.lo = 0;
-	arm->mem.hi = UINTPTR_MAX;
+	opened.mem.lo = 0;
+	opened.mem.hi = UINTPTR_MAX;
+	*arm = opened;
 	return 0;
 }
 

@@ -39,7 +39,7 @@ struct arm {
 	struct packs_4k *packs; /* pack-4k's */
 };
 
-/* arm_open - 0 or -errno, the reason told on stderr */
+/* arm_open - 0, or -errno and *arm untouched; a heap's reasons are told on stderr */
 int arm_open(struct arm *arm, const struct arm_kind *kind);
 void arm_close(struct arm *arm);
 
