@@ -15,8 +15,9 @@ struct flow {
 	uint16_t *live_in;	  /* by insn: bit r set if r may be read before it is written */
 	struct func_flow {
 		uint16_t live_in; /* at entry: of insn start */
-		uint16_t writes;  /* registers that it writes itself */
+		uint16_t writes;  /* registers that it changes, flow_entry_undefined() too */
 		uint16_t stack;	  /* bytes of frame it may touch, 0 .. BPF_FRAME, multiple of 8 */
+		bool called;	  /* by a function of the unit */
 	} *funcs;
 };
 
@@ -31,7 +32,13 @@ void flow_fini(struct flow *flow);
  */
 uint16_t flow_undefined(const struct flow *flow, const struct unit *unit, uint32_t at);
 
-/* flow_entry_undefined - the same at the entry of function @func */
+/*
+ * flow_entry_undefined - the same at the entry of function @func
+ *
+ * r0 and r6 .. r9; of an entry also r3 .. r5, unless it is called locally as well: then they
+ * may hold a caller's arguments. Whoever runs such a function from outside passes zeros for
+ * them, which is what interp_run() does.
+ */
 uint16_t flow_entry_undefined(const struct flow *flow, const struct unit *unit, uint32_t func);
 
 #endif

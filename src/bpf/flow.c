@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flow.c - backward liveness over a unit
+ *
+ *	live_in[i] = reads(i) | (union of live_in[successors of i] & ~sets(i))
+ *
+ * The least solution: all sets start empty and only grow, by at most BPF_NREGS bits. One
+ * sweep from the last insn to the first solves straight code. What it leaves, at the sources
+ * of backward jumps and of calls to functions further up, is on a list of insns to look at
+ * again; an insn goes there only when a set that its own depends on has grown, so the work
+ * is linear in the insns, whatever a hostile unit does.
+ */
+#include "bpf/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BIT(r) ((uint16_t)(1u << (r)))
+#define R0 BIT(0)
+#define R1_R5 0x003e
+#define R3_R5 0x0038
+#define R6_R9 0x03c0
+#define NONE UINT32_MAX
+
+/*
+ * struct solver - the insns whose sets may have to grow
+ *
+ * Those that depend on insn i: the one before it, which may run into it, and a list of
+ * jumps to i and calls of the function that starts at i:
+ * first[i], next[first[i]], .. NONE.
+ */
+struct solver {
+	const struct unit *unit;
+	uint16_t *live_in;
+	uint32_t *first, *next;
+	uint32_t *again; /* a stack; an insn is on it once at most */
+	uint32_t nagain;
+	bool *queued; /* by insn: it is on the stack */
+};
+
+static uint16_t operand(const struct insn *in)
+{
+	return in->flags & INSN_IMM ? 0 : BIT(in->src);
+}
+
+/* A helper that is not known yet may read every argument. */
+static uint16_t helper_reads(const struct unit *unit, const struct insn *in)
+{
+	uint32_t nargs = in->target < unit->nhelpers ? unit->helpers[in->target].nargs : 5;
+
+	return (uint16_t)((BIT(nargs) - 1) << 1);
+}
+
+/* Registers insn @in reads; of a call's none but the helper's arguments. */
+static uint16_t reads(const struct unit *unit, const struct insn *in)
+{
+	switch ((enum insn_kind)in->kind) {
+	case INSN_ALU:
+		return in->op == ALU_MOV ? operand(in) : (uint16_t)(BIT(in->dst) | operand(in));
+	case INSN_NEG:
+	case INSN_SWAP: return BIT(in->dst);
+	case INSN_MOVSX:
+	case INSN_LOAD: return BIT(in->src);
+	case INSN_STORE:
+	case INSN_BRANCH: return BIT(in->dst) | operand(in);
+	case INSN_ATOMIC: return BIT(in->dst) | BIT(in->src) | (in->op == ATOMIC_CMPXCHG ? R0 : 0);
+	case INSN_HELPER: return helper_reads(unit, in);
+	case INSN_EXIT: return R0;
+	case INSN_IMM64:
+	case INSN_JUMP:
+	case INSN_CALL:
+	case INSN_KINDS: break;
+	}
+	return 0;
+}
+
+/* Registers whose value from before is gone behind @in. */
+static uint16_t sets(const struct insn *in)
+{
+	switch ((enum insn_kind)in->kind) {
+	case INSN_ALU:
+	case INSN_NEG:
+	case INSN_MOVSX:
+	case INSN_SWAP:
+	case INSN_IMM64:
+	case INSN_LOAD: return BIT(in->dst);
+	case INSN_ATOMIC:
+		if (!(in->flags & INSN_FETCH))
+			return 0;
+		return in->op == ATOMIC_CMPXCHG ? R0 : BIT(in->src);
+	case INSN_CALL:
+	case INSN_HELPER: return R0 | R1_R5;
+	case INSN_STORE:
+	case INSN_JUMP:
+	case INSN_BRANCH:
+	case INSN_EXIT:
+	case INSN_KINDS: break;
+	}
+	return 0;
+}
+
+static bool falls_through(const struct insn *in)
+{
+	return in->kind != INSN_JUMP && in->kind != INSN_EXIT;
+}
+
+/* The insn besides the next one whose live_in that of @in depends on, or NONE. */
+static uint32_t far_of(const struct unit *unit, const struct insn *in)
+{
+	switch (in->kind) {
+	case INSN_JUMP:
+	case INSN_BRANCH: return in->target;
+	case INSN_CALL: return unit->funcs[in->target].start;
+	default: return NONE;
+	}
+}
+
+static uint16_t solve(const struct solver *s, uint32_t i)
+{
+	const struct insn *in = &s->unit->ins[i];
+	uint16_t behind = falls_through(in) ? s->live_in[i + 1] : 0;
+	uint16_t here = reads(s->unit, in);
+
+	if (in->kind == INSN_JUMP || in->kind == INSN_BRANCH)
+		behind |= s->live_in[in->target];
+	else if (in->kind == INSN_CALL)
+		here |= s->live_in[far_of(s->unit, in)] & R1_R5;
+	return here | (behind & (uint16_t)~sets(in));
+}
+
+static void queue(struct solver *s, uint32_t i)
+{
+	if (s->queued[i])
+		return;
+	s->queued[i] = true;
+	s->again[s->nagain++] = i;
+}
+
+/* Look at insn @i; if its set grows, those that depend on it from afar are to be looked at. */
+static bool grow(struct solver *s, uint32_t i)
+{
+	uint16_t live = solve(s, i);
+
+	if (live == s->live_in[i])
+		return false;
+	s->live_in[i] = live;
+	for (uint32_t from = s->first[i]; from != NONE; from = s->next[from])
+		queue(s, from);
+	return true;
+}
+
+static void link_far(struct solver *s)
+{
+	for (uint32_t i = 0; i < s->unit->nins; i++)
+		s->first[i] = NONE;
+	for (uint32_t i = 0; i < s->unit->nins; i++) {
+		uint32_t far = far_of(s->unit, &s->unit->ins[i]);
+
+		if (far == NONE)
+			continue;
+		s->next[i] = s->first[far];
+		s->first[far] = i;
+	}
+}
+
+static void solve_all(struct solver *s)
+{
+	link_far(s);
+	for (uint32_t i = s->unit->nins; i-- > 0;)
+		grow(s, i);
+	while (s->nagain) {
+		uint32_t i = s->again[--s->nagain];
+
+		s->queued[i] = false;
+		while (grow(s, i) && i > 0 && falls_through(&s->unit->ins[i - 1]))
+			i--;
+	}
+}
+
+static int find_live(struct flow *flow, const struct unit *unit)
+{
+	struct solver s = {.unit = unit, .live_in = flow->live_in};
+	int err = -ENOMEM;
+
+	s.first = malloc(unit->nins * sizeof(*s.first));
+	s.next = malloc(unit->nins * sizeof(*s.next));
+	s.again = malloc(unit->nins * sizeof(*s.again));
+	s.queued = calloc(unit->nins, sizeof(*s.queued));
+	if (s.first && s.next && s.again && s.queued) {
+		solve_all(&s);
+		err = 0;
+	}
+	free(s.first);
+	free(s.next);
+	free(s.again);
+	free(s.queued);
+	return err;
+}
+
+/* Does r10 go anywhere but into the address of a memory operand? */
+static bool frame_escapes(const struct unit *unit, const struct insn *in)
+{
+	if (in->kind == INSN_LOAD)
+		return false;
+	if (in->kind == INSN_STORE || in->kind == INSN_ATOMIC)
+		return !(in->flags & INSN_IMM) && in->src == 10;
+	return reads(unit, in) & BIT(10);
+}
+
+static bool frame_accessed(const struct insn *in)
+{
+	if (in->kind == INSN_LOAD)
+		return in->src == 10;
+	return (in->kind == INSN_STORE || in->kind == INSN_ATOMIC) && in->dst == 10;
+}
+
+/* Bytes of the frame that @in may touch, from r10 down; all of it if that cannot be told. */
+static uint16_t frame_depth(const struct unit *unit, const struct insn *in)
+{
+	if (frame_escapes(unit, in))
+		return BPF_FRAME;
+	if (!frame_accessed(in))
+		return 0;
+	if (in->off < -BPF_FRAME || in->off + in->bytes > 0)
+		return BPF_FRAME;
+	return (uint16_t)((-in->off + 7) & ~7);
+}
+
+static void sum_up(struct flow *flow, const struct unit *unit, uint32_t f)
+{
+	const struct func *func = &unit->funcs[f];
+	struct func_flow *sum = &flow->funcs[f];
+
+	sum->live_in = flow->live_in[func->start];
+	sum->writes = flow_entry_undefined(flow, unit, f);
+	for (uint32_t i = func->start; i < func->end; i++) {
+		uint16_t depth = frame_depth(unit, &unit->ins[i]);
+
+		sum->writes |= sets(&unit->ins[i]);
+		if (depth > sum->stack)
+			sum->stack = depth;
+	}
+}
+
+int flow_init(struct flow *flow, const struct unit *unit)
+{
+	struct flow made = {
+		.live_in = calloc(unit->nins, sizeof(*made.live_in)),
+		.funcs = calloc(unit->nfuncs, sizeof(*made.funcs)),
+	};
+
+	if (!made.live_in || !made.funcs || find_live(&made, unit)) {
+		flow_fini(&made);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < unit->nins; i++)
+		if (unit->ins[i].kind == INSN_CALL)
+			made.funcs[unit->ins[i].target].called = true;
+	for (uint32_t f = 0; f < unit->nfuncs; f++)
+		sum_up(&made, unit, f);
+	*flow = made;
+	return 0;
+}
+
+void flow_fini(struct flow *flow)
+{
+	free(flow->live_in);
+	free(flow->funcs);
+	*flow = (struct flow){0};
+}
+
+uint16_t flow_undefined(const struct flow *flow, const struct unit *unit, uint32_t at)
+{
+	uint8_t kind = unit->ins[at].kind;
+
+	if (kind != INSN_CALL && kind != INSN_HELPER)
+		return 0;
+	return flow->live_in[at + 1] & R1_R5;
+}
+
+uint16_t flow_entry_undefined(const struct flow *flow, const struct unit *unit, uint32_t func)
+{
+	uint16_t undefined = R0 | R6_R9;
+
+	if (unit->funcs[func].entry && !flow->funcs[func].called)
+		undefined |= R3_R5;
+	return flow->live_in[unit->funcs[func].start] & undefined;
+}
