@@ -95,13 +95,15 @@ struct pp_block {
  * @committed: executable memory mapped in it
  * @huge: part of it on huge pages, as /proc/self/smaps says
  * @used: in blocks, whole chunks: what the limit counts
- * @largest_free: longest free run in the packs mapped now
+ * @largest_free: the largest block that fits into the packs mapped now
  * @packs, @blocks, @open: counts; open blocks are not finalized yet, and counted in @blocks too
  * @allocs .. @frees: calls that succeeded
- * @copies, @fills: writes to executable memory, of code and of traps
+ * @copies, @fills: writes of code by finalize and of traps by free, one each whatever the
+ *	size; the first fill of a pack is not counted
  * @syncs: instruction syncs: one per finalize and per free (no instructions on x86-64)
- * @fail_args .. @fail_write: calls that failed, by cause: -EINVAL/-E2BIG, -ESTALE,
- *	-EDQUOT, -ENOSPC, -ENOMEM, and writes that the kernel refused
+ * @fail_args .. @fail_write: calls that failed, by cause: bad arguments (-EINVAL, -E2BIG,
+ *	-EBUSY, -EOVERFLOW), -ESTALE, -EDQUOT, -ENOSPC, no memory, and writes that the kernel
+ *	refused
  */
 struct pp_stats {
 	size_t size;
@@ -136,8 +138,8 @@ void pp_heap_free(struct pp_heap *heap);
  * End the block with exactly one of pp_finalize() or pp_abort().
  *
  * Return: 0, -EINVAL (size 0), -E2BIG (larger than the reservation), -EDQUOT (over
- * opts.limit), -ENOSPC (reservation full), -ENOMEM. Mirrors
- * bpf_jit_binary_pack_alloc() of kernel/bpf/core.c.
+ * opts.limit), -ENOSPC (reservation full), -ENOMEM, or why no more executable memory could
+ * be mapped (-EMFILE, -EFBIG, ...). Mirrors bpf_jit_binary_pack_alloc() of kernel/bpf/core.c.
  */
 PP_MUST_USE int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code);
 
@@ -145,8 +147,9 @@ PP_MUST_USE int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code
  * pp_finalize - copy the emitted code to where it runs
  * @used: bytes emitted, 1 .. code->size; the chunks past them are given back
  *
- * Consumes code->rw (NULL afterwards) on success and on failure; a block whose copy
- * failed is given back as by pp_abort(). The caller publishes code->rx afterwards.
+ * Consumes code->rw (NULL afterwards) on success and on failure; a block that failed is given
+ * back as by pp_abort(). On success code->size is what the block has kept, and the caller
+ * may publish code->rx.
  *
  * Return: 0, -EINVAL (@used out of range), -EOVERFLOW (bytes were emitted past the
  * end of the buffer), -ESTALE (no open block: finalized, aborted or never allocated;

@@ -12,6 +12,9 @@
 /* The reservation that one direct branch spans, and so the default: 512 MiB, arm64 128 MiB. */
 size_t cpu_default_reserve(void);
 
+/* How far a direct call reaches, either way: 2 GiB, arm64 128 MiB. */
+size_t cpu_reach(void);
+
 /*
  * cpu_fill_traps - fill memory with instructions that trap at any legal entry point
  * @size: multiple of 4

@@ -47,6 +47,12 @@ int os_poke_open(void);
 int os_poke(int fd, void *at, const void *from, size_t size);
 
 /*
+ * os_poke_fill - the same with @unit bytes of @pattern over and over; one system call per
+ * few hundred units. @size is a multiple of 64, @unit too.
+ */
+int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit);
+
+/*
  * os_memfd - a sealable anonymous file of @size bytes with its memory allocated
  * Never executable by exec; may be mapped executable also at vm.memfd_noexec=2. Checks
  * RLIMIT_FSIZE first (SIGXFSZ kills). Return: the fd, or -errno.

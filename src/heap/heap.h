@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heap.h - a heap: one reservation, its index, its open blocks and its figures
+ *
+ * Two locks, `grow` before `lock`:
+ *	lock	index, open, limit and stats; held for a few loads and stores, never over a system
+ *		call, a copy or the caller's log function
+ *	grow	held by the one thread that maps packs
+ * Chunks that are taken out of the index belong to the thread that took them, so that writing
+ * to them needs no lock.
+ */
+#ifndef HEAP_HEAP_H
+#define HEAP_HEAP_H
+
+#include "heap/index.h"
+#include "heap/staging.h"
+#include "heap/writer.h"
+
+#include <progpack.h>
+#include <pthread.h>
+
+struct pp_heap {
+	pthread_mutex_t grow;
+	pthread_mutex_t lock;
+	struct index index;
+	struct staging_table open;
+	struct pp_stats stats; /* but for what pp_stats() works out */
+	struct memory mem;
+};
+
+/* heap_take - chunks for a new open block, from packs there are or a new one */
+int heap_take(struct pp_heap *heap, size_t chunks, size_t *at);
+
+static inline uint8_t *heap_rx(const struct pp_heap *heap, size_t chunk)
+{
+	return heap->mem.base + chunk * PP_CHUNK;
+}
+
+/* heap_chunk - the chunk that an address is in, or INDEX_NONE */
+static inline size_t heap_chunk(const struct pp_heap *heap, const void *address)
+{
+	uintptr_t offset = (uintptr_t)address - (uintptr_t)heap->mem.base;
+
+	return offset < heap->mem.size ? offset / PP_CHUNK : INDEX_NONE;
+}
+
+/* heap_failed - count one more failure; @counter is one of heap->stats */
+void heap_failed(struct pp_heap *heap, uint64_t *counter);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu.c - what the heap must know of the host's instruction set: one block per arch */
+#include "os/cpu.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+
+/* A direct call reaches +-2 GiB. */
+#define REACH ((size_t)2 << 30)
+#define RESERVE ((size_t)512 << 20)
+
+static const uint8_t probe_code[] = {
+	0xf3, 0x0f, 0x1e, 0xfa,       /* endbr64: an indirect call lands here */
+	0xb8, 0x50, 0x50, 0x50, 0x50, /* mov eax, CPU_PROBE_VALUE */
+	0xc3,                         /* ret */
+};
+
+/* INT3 is one byte, so that every offset is a trap (Intel SDM volume 2, INT3). */
+void cpu_fill_traps(void *at, size_t size)
+{
+	memset(at, 0xcc, size);
+}
+
+/* Intel SDM volume 3, section 9.1.3: nothing to do for code that no processor executed yet. */
+void cpu_sync(const void *rx, size_t size)
+{
+	(void)rx;
+	(void)size;
+}
+
+#elif defined(__aarch64__)
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* BL reaches +-128 MiB. */
+#define REACH ((size_t)128 << 20)
+#define RESERVE ((size_t)128 << 20)
+#define BRK_TRAP 0xd4200000u /* brk #0 */
+
+static const uint8_t probe_code[] = {
+	0x5f, 0x24, 0x03, 0xd5, /* bti c */
+	0x00, 0x0a, 0x8a, 0x52, /* movz w0, #0x5050 */
+	0x00, 0x0a, 0xaa, 0x72, /* movk w0, #0x5050, lsl #16 */
+	0xc0, 0x03, 0x5f, 0xd6, /* ret */
+};
+
+void cpu_fill_traps(void *at, size_t size)
+{
+	const uint32_t trap = BRK_TRAP;
+
+	for (size_t i = 0; i < size; i += sizeof(trap))
+		memcpy((uint8_t *)at + i, &trap, sizeof(trap));
+}
+
+static long membarrier(int command)
+{
+	return syscall(__NR_membarrier, command, 0, 0);
+}
+
+/*
+ * IC IVAU reaches all cores; what they prefetched before is dropped by the context
+ * synchronisation event that the membarrier makes (Arm ARM, B2.7.4.2). The first use of a
+ * process must register; a child of fork must again.
+ */
+void cpu_sync(const void *rx, size_t size)
+{
+	char *start = (char *)(uintptr_t)rx;
+
+	__builtin___clear_cache(start, start + size);
+	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE))
+		return;
+	if (!membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE))
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+}
+
+#elif defined(__riscv) && __riscv_xlen == 64
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* AUIPC + JALR reaches +-2 GiB. */
+#define REACH ((size_t)2 << 30)
+#define RESERVE ((size_t)512 << 20)
+
+static const uint8_t probe_code[] = {
+	0x37, 0x55, 0x50, 0x50, /* lui a0, 0x50505 */
+	0x1b, 0x05, 0x05, 0x05, /* addiw a0, a0, 0x50 */
+	0x67, 0x80, 0x00, 0x00, /* ret */
+};
+
+void cpu_fill_traps(void *at, size_t size)
+{
+	memset(at, 0, size);
+}
+
+/* One call, all threads: FENCE.I on every hart that runs one of ours. */
+void cpu_sync(const void *rx, size_t size)
+{
+	uintptr_t start = (uintptr_t)rx;
+
+	syscall(__NR_riscv_flush_icache, start, start + size, 0ul);
+}
+
+#else
+#error "progpack has no traps for this instruction set"
+#endif
+
+size_t cpu_default_reserve(void)
+{
+	return RESERVE;
+}
+
+size_t cpu_reach(void)
+{
+	return REACH;
+}
+
+const uint8_t *cpu_probe_code(size_t *size)
+{
+	_Static_assert(sizeof(probe_code) <= 64, "the probe fits one chunk");
+	*size = sizeof(probe_code);
+	return probe_code;
+}

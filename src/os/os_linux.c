@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* os_linux.c - os.h on Linux: address space, files and writes; os_proc.c reads /proc */
+#include "os/os.h"
+
+#include "os/cpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Of Linux 6.3 and 6.1; Debian 12's libc does not know them. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u
+#endif
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010u
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+size_t os_page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int map(void **at, size_t size, int prot, int flags, int fd)
+{
+	void *got = mmap(*at, size, prot, flags, fd, 0);
+
+	if (got == MAP_FAILED)
+		return -errno;
+	*at = got;
+	return 0;
+}
+
+void os_unmap(void *at, size_t size)
+{
+	if (at && size)
+		munmap(at, size);
+}
+
+#define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+static uintptr_t align_up(uintptr_t addr)
+{
+	return (addr + OS_HUGE - 1) & ~(uintptr_t)(OS_HUGE - 1);
+}
+
+/* Take one huge page more than wanted, and give back what is unaligned at both ends. */
+static int reserve_anywhere(size_t size, void **base)
+{
+	void *got = NULL;
+	uintptr_t lo, start;
+	int err;
+
+	if (size > SIZE_MAX - OS_HUGE)
+		return -ENOMEM;
+	err = map(&got, size + OS_HUGE, PROT_NONE, RESERVED, -1);
+	if (err)
+		return err;
+	lo = (uintptr_t)got;
+	start = align_up(lo);
+	os_unmap(got, start - lo);
+	os_unmap((void *)(start + size), lo + OS_HUGE - start);
+	*base = (void *)start;
+	return 0;
+}
+
+/* Kernels before 4.17 take MAP_FIXED_NOREPLACE for a hint: check where we landed. */
+static bool reserve_at(size_t size, uintptr_t start, void **base)
+{
+	void *got = (void *)start;
+
+	if (map(&got, size, PROT_NONE, RESERVED | MAP_FIXED_NOREPLACE, -1))
+		return false;
+	if (got != (void *)start) {
+		os_unmap(got, size);
+		return false;
+	}
+	*base = got;
+	return true;
+}
+
+#define NEAR_TRIES 64
+
+/*
+ * Below the anchor first, nearest first, as the anchor is mostly program text and brk grows
+ * above it; above it the farthest first, for the same reason. Bounded: 2 * NEAR_TRIES calls.
+ */
+static bool reserve_near(size_t size, uintptr_t near, void **base)
+{
+	size_t reach = cpu_reach(), room, step;
+
+	if (size >= reach)
+		return false;
+	room = reach - size;
+	step = room / NEAR_TRIES;
+	for (size_t i = 0; i < NEAR_TRIES; i++) {
+		uintptr_t below = near - size - i * step;
+
+		if (below > near || below < OS_HUGE)
+			break;
+		if (reserve_at(size, below & ~(uintptr_t)(OS_HUGE - 1), base))
+			return true;
+	}
+	for (size_t i = 0; i < NEAR_TRIES; i++) {
+		uintptr_t above = near + room - i * step;
+
+		if (above > near && reserve_at(size, above & ~(uintptr_t)(OS_HUGE - 1), base))
+			return true;
+	}
+	return false;
+}
+
+int os_reserve(size_t size, const void *near, void **base)
+{
+	if (near && reserve_near(size, (uintptr_t)near, base))
+		return 0;
+	return reserve_anywhere(size, base);
+}
+
+int os_map_code(void *at, size_t size)
+{
+	return map(&at, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+}
+
+int os_unmap_code(void *at, size_t size)
+{
+	return map(&at, size, PROT_NONE, RESERVED | MAP_FIXED, -1);
+}
+
+int os_map_rw(size_t size, void **at)
+{
+	void *got = NULL;
+	int err = map(&got, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	if (!err)
+		*at = got;
+	return err;
+}
+
+int os_protect_rx(void *at, size_t size)
+{
+	return mprotect(at, size, PROT_READ | PROT_EXEC) ? -errno : 0;
+}
+
+int os_poke_open(void)
+{
+	int fd = open("/proc/self/mem", O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* One write: the bytes taken, or -errno; nothing taken is an error too. */
+static ssize_t poke_some(int fd, const struct iovec *parts, int nparts, const uint8_t *at)
+{
+	ssize_t n;
+
+	do {
+		n = pwritev(fd, parts, nparts, (off_t)(uintptr_t)at);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n ? n : -EIO;
+}
+
+int os_poke(int fd, void *at, const void *from, size_t size)
+{
+	uint8_t *to = at;
+
+	while (size) {
+		struct iovec part = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+		ssize_t n = poke_some(fd, &part, 1, to);
+
+		if (n < 0)
+			return (int)n;
+		from = (const uint8_t *)from + n;
+		to += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+#define FILL_PARTS 512
+
+static int repeat(struct iovec *parts, const void *pattern, size_t unit, size_t size)
+{
+	int nparts = 0;
+
+	while (size && nparts < FILL_PARTS) {
+		size_t part = size < unit ? size : unit;
+
+		parts[nparts].iov_base = (void *)(uintptr_t)pattern;
+		parts[nparts++].iov_len = part;
+		size -= part;
+	}
+	return nparts;
+}
+
+int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit)
+{
+	struct iovec parts[FILL_PARTS];
+	uint8_t *to = at;
+
+	while (size) {
+		ssize_t n = poke_some(fd, parts, repeat(parts, pattern, unit, size), to);
+
+		if (n < 0)
+			return (int)n;
+		n -= n % 64; /* a pattern cut short is written again from its start */
+		if (!n)
+			return -EIO;
+		to += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/*
+ * A file that exec refuses may still be mapped executable, and it is the only kind there is at
+ * vm.memfd_noexec=2; kernels before 6.3 know neither flag. See memfd_create(2).
+ */
+static int memfd_open(const char *name)
+{
+	static const unsigned int kinds[] = {MFD_NOEXEC_SEAL, MFD_EXEC, 0};
+	int fd = -1;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && fd < 0; i++)
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | kinds[i]);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool fits_file_limit(size_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	       size <= limit.rlim_cur;
+}
+
+/* fallocate() takes the memory now: a full tmpfs or cgroup is an error here, not SIGBUS later. */
+int os_memfd(const char *name, size_t size)
+{
+	int fd, err;
+
+	if (!fits_file_limit(size))
+		return -EFBIG;
+	fd = memfd_open(name);
+	if (fd < 0)
+		return fd;
+	do {
+		err = fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
+	} while (err == -EINTR);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/*
+ * A hint: the kernel takes another address if this one is in use, or above what the CPU has.
+ * Whole huge pages, so that the view takes no page table of its own.
+ */
+static void *random_hint(void)
+{
+	uint64_t bits = 0;
+
+	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != (ssize_t)sizeof(bits))
+		return NULL;
+	return (void *)(uintptr_t)(bits >> 18 & ~(uint64_t)(OS_HUGE - 1));
+}
+
+int os_map_file_rw(int fd, size_t size, void **rw)
+{
+	void *got = random_hint();
+	int err = map(&got, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+
+	if (!err)
+		*rw = got;
+	return err;
+}
+
+int os_seal_file(int fd)
+{
+	const int seals = F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+
+	return fcntl(fd, F_ADD_SEALS, seals) ? -errno : 0;
+}
+
+int os_map_file_code(int fd, void *at, size_t size)
+{
+	return map(&at, size, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd);
+}
+
+void os_close(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void os_want_huge(void *at, size_t size)
+{
+	(void)madvise(at, size, MADV_HUGEPAGE);
+}
+
+void os_want_small(void *at, size_t size)
+{
+	(void)madvise(at, size, MADV_NOHUGEPAGE);
+}
+
+int os_collapse(void *at, size_t size)
+{
+	return madvise(at, size, MADV_COLLAPSE) ? -errno : 0;
+}
