@@ -10,6 +10,9 @@
 #ifndef JIT_JIT_H
 #define JIT_JIT_H
 
+#include <endian.h>
+#include <string.h>
+
 #include <progpack.h>
 
 #include "base/log.h"
@@ -35,12 +38,29 @@ struct jit_mem {
 struct jit_mem jit_mem_heap(struct pp_heap *heap);
 
 /*
+ * struct jit_frame - what a back-end's prologue set up, for its epilogue to undo
+ * @saved: mask of eBPF registers whose host registers it saved
+ * @stack: bytes it moved the stack pointer by, saved registers not counted
+ */
+struct jit_frame {
+	uint32_t saved;
+	uint32_t stack;
+	bool has_fp, padded;
+};
+
+/*
  * struct jit_ctx - state of one pass over a unit
  *
- * at[] are offsets of this layout; guess[] those of the pass before, which choose the
- * forms of jumps. Layouts only shrink from pass to pass, so a form that fitted then fits
- * now. The passes stop when nothing shrank, or after JIT_PASSES: guess[] then stays, and one
- * more sizing pass makes at[] agree with it. There is nothing that could fail to converge.
+ * A pass lays the image out: at[] and entry[] are its offsets. guess[] is the layout of the
+ * pass before (NULL in the first pass: every jump is far), and chooses the forms of jumps.
+ * Layouts only shrink from pass to pass, so a form that reaches in guess[] reaches in at[]. A
+ * pass is a function of guess[] alone: the one that emits repeats the last one that sized, byte
+ * for byte, whether or not anything could still have shrunk. Nothing can fail to converge.
+ *
+ * @start, @pos: the bytes of the insn being emitted are start .. pos-1; at each insn's start
+ *	there is room for arch->max_ins. Where they go for good is the driver's affair.
+ * @start_at: offset of start in the image
+ * @exit: the insn of this function whose code is the shared way out, or JIT_NONE so far
  */
 struct jit_ctx {
 	const struct jit_arch *arch;
@@ -48,21 +68,51 @@ struct jit_ctx {
 	const struct flow *flow;
 	const struct jit_mem *mem;
 	unsigned int features; /* the arch's own bits */
-	uint8_t *out;	       /* rw to emit into; NULL while sizing */
-	uintptr_t rx;	       /* address of the image; meaningless while sizing */
-	size_t len, cap;       /* bytes emitted; size of out */
-	int err;	       /* sticky, checked once a pass */
-	uint32_t func;	       /* the one being emitted */
-	uint32_t *at, *guess;  /* nins + 1 offsets each */
-	uint32_t *entry, *entry_guess; /* nfuncs + 1: where each prologue is; the end */
+	uintptr_t rx;          /* address of the image; meaningless while sizing */
+	uint8_t *pos, *start;
+	size_t start_at;
+	uint32_t *at, *guess;   /* nins offsets each */
+	uint32_t *entry;        /* nfuncs + 1: where each prologue is; the end */
+	bool *has_calls;        /* by function: is there a call in it? */
+	uint32_t func;          /* the one being emitted */
+	struct jit_frame frame; /* its own, set by arch->prologue */
+	uint32_t exit;
 };
 
-/* jit_put - append bytes: the only way code is emitted */
-void jit_put(struct jit_ctx *jit, const void *bytes, size_t size);
+#define JIT_NONE UINT32_MAX
+
+/* A back-end's insn may store this many bytes past its end: see jit_put(). */
+#define JIT_SLACK 8
+
+/*
+ * jit_put - append the low @n (0 .. 8) bytes of @bytes, lowest first: the only way code is
+ * emitted
+ *
+ * Always stores eight, which is what makes it cheap.
+ */
+static inline void jit_put(struct jit_ctx *jit, uint64_t bytes, size_t n)
+{
+	bytes = htole64(bytes);
+	memcpy(jit->pos, &bytes, sizeof(bytes));
+	jit->pos += n;
+}
+
+/* jit_here - offset in the image of the next byte */
+static inline size_t jit_here(const struct jit_ctx *jit)
+{
+	return jit->start_at + (size_t)(jit->pos - jit->start);
+}
+
+/* jit_func - the function being emitted */
+static inline const struct func *jit_func(const struct jit_ctx *jit)
+{
+	return &jit->unit->funcs[jit->func];
+}
 
 /*
  * struct jit_arch - a back-end; all are compiled on every host
- * @max_ins: no insn, prologue or epilogue emits more bytes than this
+ * @max_ins: no insn or prologue emits more bytes than this, JIT_SLACK included
+ * @relaxes: mask of the kinds whose size follows from the layout; all others are sized once
  * @features: what this CPU can do, only called where the back-end is the host's
  * @prologue: of function jit->func
  * @emit: by kind; insn number @i. The driver zeroes flow_undefined() registers through @zero.
@@ -71,6 +121,7 @@ void jit_put(struct jit_ctx *jit, const void *bytes, size_t size);
 struct jit_arch {
 	const char *name;
 	size_t max_ins;
+	uint32_t relaxes;
 	unsigned int (*features)(void);
 	void (*prologue)(struct jit_ctx *jit);
 	void (*zero)(struct jit_ctx *jit, uint16_t mask);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jit.c - the driver: sizing passes, allocation, one emitting pass, finalize
+ *
+ *	pass 1        guess = NULL: every jump far        sizes every insn
+ *	pass 2 ..     guess = the layout before           sizes arch->relaxes kinds again
+ *	emit          guess, at as the last pass had them into code.rw, against code.rx
+ *
+ * A sizing pass really emits, insn by insn, into a buffer that it forgets: there is no second
+ * description of sizes that could disagree. See struct jit_ctx for why this cannot fail.
+ */
+#include "jit/jit.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Passes that may shrink something; clang's output is done in three or four. */
+#define JIT_PASSES 16
+
+/* Branches and calls within an image reach +-2 GiB on every arch we know. */
+#define JIT_MAX_SIZE ((size_t)INT32_MAX)
+
+/* One compilation: the context that back-ends see, and where the bytes go. */
+struct compile {
+	struct jit_ctx jit;
+	uint32_t *guess_entry;
+	uint8_t *scratch; /* arch->max_ins bytes */
+	uint8_t *out;     /* code.rw; NULL while sizing */
+	size_t cap;       /* bytes of out */
+	size_t size;      /* of the layout in at[] */
+};
+
+static bool is_call(const struct insn *in)
+{
+	return in->kind == INSN_CALL || in->kind == INSN_HELPER;
+}
+
+/* Start an insn or prologue at offset @at: in place if the worst case fits, else aside. */
+static void insn_begin(struct compile *c, size_t at)
+{
+	bool in_place = c->out && c->cap - at >= c->jit.arch->max_ins;
+
+	c->jit.start_at = at;
+	c->jit.start = in_place ? c->out + at : c->scratch;
+	c->jit.pos = c->jit.start;
+}
+
+/* End it; returns the offset behind it. */
+static size_t insn_end(struct compile *c)
+{
+	size_t at = c->jit.start_at, size = (size_t)(c->jit.pos - c->jit.start);
+
+	assert(size + JIT_SLACK <= c->jit.arch->max_ins);
+	if (c->out && c->jit.start == c->scratch) {
+		assert(size <= c->cap - at);
+		memcpy(c->out + at, c->scratch, size);
+	}
+	return at + size;
+}
+
+static size_t put_prologue(struct compile *c, size_t at)
+{
+	struct jit_ctx *jit = &c->jit;
+
+	insn_begin(c, at);
+	jit->arch->prologue(jit);
+	jit->arch->zero(jit, flow_entry_undefined(jit->flow, jit->unit, jit->func));
+	return insn_end(c);
+}
+
+static size_t put_insn(struct compile *c, uint32_t i, size_t at)
+{
+	struct jit_ctx *jit = &c->jit;
+	const struct insn *in = &jit->unit->ins[i];
+
+	insn_begin(c, at);
+	jit->arch->emit[in->kind](jit, in, i);
+	if (is_call(in))
+		jit->arch->zero(jit, flow_undefined(jit->flow, jit->unit, i));
+	return insn_end(c);
+}
+
+/* The size that insn @i has in guess[]. */
+static size_t guess_size(const struct compile *c, uint32_t i)
+{
+	const struct jit_ctx *jit = &c->jit;
+	uint32_t behind =
+		i + 1 < jit_func(jit)->end ? jit->guess[i + 1] : c->guess_entry[jit->func + 1];
+
+	return behind - jit->guess[i];
+}
+
+static size_t size_insn(struct compile *c, uint32_t i, size_t at)
+{
+	const struct jit_ctx *jit = &c->jit;
+
+	if (jit->guess && !(jit->arch->relaxes >> jit->unit->ins[i].kind & 1))
+		return at + guess_size(c, i);
+	return put_insn(c, i, at);
+}
+
+static size_t size_func(struct compile *c, size_t at)
+{
+	struct jit_ctx *jit = &c->jit;
+	const struct func *func = jit_func(jit);
+
+	jit->exit = JIT_NONE;
+	jit->entry[jit->func] = (uint32_t)at;
+	at = put_prologue(c, at);
+	for (uint32_t i = func->start; i < func->end && at <= JIT_MAX_SIZE; i++) {
+		jit->at[i] = (uint32_t)at;
+		at = size_insn(c, i, at);
+	}
+	return at;
+}
+
+/* Lay the unit out by guess[]. Return: 0 or -E2BIG. */
+static int size_unit(struct compile *c, const struct log *log)
+{
+	struct jit_ctx *jit = &c->jit;
+	size_t at = 0;
+
+	for (jit->func = 0; jit->func < jit->unit->nfuncs; jit->func++) {
+		at = size_func(c, at);
+		if (at > JIT_MAX_SIZE)
+			return log_error(log, -E2BIG, "native code would be larger than 2 GiB");
+	}
+	jit->at[jit->unit->nins] = (uint32_t)at;
+	jit->entry[jit->unit->nfuncs] = (uint32_t)at;
+	c->size = at;
+	return 0;
+}
+
+/* Make the layout of the last pass the guess of the next. */
+static int take_as_guess(struct compile *c)
+{
+	struct jit_ctx *jit = &c->jit;
+	uint32_t *at = jit->guess, *entry = c->guess_entry;
+
+	if (!at) {
+		at = calloc(jit->unit->nins + (size_t)1, sizeof(*at));
+		entry = calloc(jit->unit->nfuncs + (size_t)1, sizeof(*entry));
+		if (!at || !entry) {
+			free(at);
+			free(entry);
+			return -ENOMEM;
+		}
+	}
+	jit->guess = jit->at;
+	c->guess_entry = jit->entry;
+	jit->at = at;
+	jit->entry = entry;
+	return 0;
+}
+
+/*
+ * Pass until nothing shrinks, or often enough: afterwards at[] is what guess[] makes of the
+ * unit, and c->size its size.
+ */
+static int layout(struct compile *c, const struct log *log)
+{
+	size_t before;
+	int err = size_unit(c, log);
+
+	for (int pass = 1; !err && pass < JIT_PASSES; pass++) {
+		before = c->size;
+		err = take_as_guess(c);
+		if (!err)
+			err = size_unit(c, log);
+		if (!err && c->size == before)
+			break;
+	}
+	return err;
+}
+
+static size_t emit_func(struct compile *c, size_t at)
+{
+	struct jit_ctx *jit = &c->jit;
+	const struct func *func = jit_func(jit);
+
+	jit->exit = JIT_NONE;
+	assert(at == jit->entry[jit->func]);
+	at = put_prologue(c, at);
+	for (uint32_t i = func->start; i < func->end; i++) {
+		assert(at == jit->at[i]);
+		at = put_insn(c, i, at);
+	}
+	return at;
+}
+
+static void emit_unit(struct compile *c, const struct pp_code *code)
+{
+	struct jit_ctx *jit = &c->jit;
+	size_t at = 0;
+
+	assert(code->size >= c->size);
+	jit->rx = (uintptr_t)code->rx;
+	c->out = code->rw;
+	c->cap = c->size;
+	for (jit->func = 0; jit->func < jit->unit->nfuncs; jit->func++)
+		at = emit_func(c, at);
+	assert(at == c->size);
+}
+
+/*
+ * Nothing can fail between alloc and finalize, and finalize gives the block back itself
+ * where it fails, so there is no abort here.
+ */
+static int place(struct compile *c, const struct log *log, const uint8_t **rx)
+{
+	const struct jit_mem *mem = c->jit.mem;
+	struct pp_code code;
+	int err;
+
+	err = mem->alloc(mem->ctx, c->size, &code);
+	if (err)
+		return log_error(log, err, "no code memory for %zu bytes: %s", c->size,
+				 strerror(-err));
+	emit_unit(c, &code);
+	err = mem->finalize(mem->ctx, &code, c->size);
+	if (err)
+		return log_error(log, err, "cannot write %zu bytes of native code: %s", c->size,
+				 strerror(-err));
+	*rx = code.rx;
+	return 0;
+}
+
+static void compile_fini(struct compile *c)
+{
+	free(c->jit.at);
+	free(c->jit.guess);
+	free(c->jit.entry);
+	free(c->jit.has_calls);
+	free(c->guess_entry);
+	free(c->scratch);
+}
+
+static bool has_calls(const struct unit *unit, const struct func *func)
+{
+	for (uint32_t i = func->start; i < func->end; i++)
+		if (is_call(&unit->ins[i]))
+			return true;
+	return false;
+}
+
+static int compile_init(struct compile *c)
+{
+	const struct unit *unit = c->jit.unit;
+
+	c->jit.at = calloc(unit->nins + (size_t)1, sizeof(*c->jit.at));
+	c->jit.entry = calloc(unit->nfuncs + (size_t)1, sizeof(*c->jit.entry));
+	c->scratch = calloc(1, c->jit.arch->max_ins);
+	c->jit.has_calls = calloc(unit->nfuncs, sizeof(*c->jit.has_calls));
+	if (!c->jit.at || !c->jit.entry || !c->scratch || !c->jit.has_calls)
+		return -ENOMEM;
+	for (uint32_t f = 0; f < unit->nfuncs; f++)
+		c->jit.has_calls[f] = has_calls(unit, &unit->funcs[f]);
+	return 0;
+}
+
+static int compile_run(struct compile *c, const struct log *log, const uint8_t **rx)
+{
+	int err = compile_init(c);
+
+	if (!err)
+		err = layout(c, log);
+	if (!err)
+		err = place(c, log, rx);
+	return err;
+}
+
+int jit_compile(const struct jit_arch *arch, unsigned int features, const struct unit *unit,
+		const struct jit_mem *mem, const struct log *log, bool lines,
+		struct jit_image *image)
+{
+	struct flow flow;
+	struct compile c = {
+		.jit = {.arch = arch,
+			.unit = unit,
+			.flow = &flow,
+			.mem = mem,
+			.features = features},
+	};
+	const uint8_t *rx = NULL;
+	int err;
+
+	err = flow_init(&flow, unit);
+	if (err)
+		return err;
+	err = compile_run(&c, log, &rx);
+	if (err)
+		goto fini;
+	*image = (struct jit_image){
+		.rx = rx,
+		.size = c.size,
+		.entry = c.jit.entry,
+		.at = lines ? c.jit.at : NULL,
+	};
+	c.jit.entry = NULL;
+	if (lines)
+		c.jit.at = NULL;
+fini:
+	compile_fini(&c);
+	flow_fini(&flow);
+	return err;
+}
+
+int jit_image_fini(struct jit_image *image, const struct jit_mem *mem)
+{
+	int err = mem->free(mem->ctx, image->rx);
+
+	if (err)
+		return err;
+	free(image->entry);
+	free(image->at);
+	*image = (struct jit_image){0};
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* mem.c - a heap as the JIT's memory */
+#include "jit/jit.h"
+
+static int heap_alloc(void *ctx, size_t size, struct pp_code *code)
+{
+	return pp_alloc(ctx, size, code);
+}
+
+static int heap_finalize(void *ctx, struct pp_code *code, size_t used)
+{
+	return pp_finalize(ctx, code, used);
+}
+
+static int heap_abort(void *ctx, struct pp_code *code)
+{
+	return pp_abort(ctx, code);
+}
+
+static int heap_free(void *ctx, const void *rx)
+{
+	return pp_free(ctx, rx);
+}
+
+struct jit_mem jit_mem_heap(struct pp_heap *heap)
+{
+	struct jit_mem mem = {
+		.ctx = heap,
+		.alloc = heap_alloc,
+		.finalize = heap_finalize,
+		.abort = heap_abort,
+		.free = heap_free,
+	};
+
+	pp_heap_range(heap, &mem.lo, &mem.hi);
+	return mem;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.c - functions: prologue, calls and the way out, after the System V ABI
+ *
+ *	[rbp + 8]		return address		(rbp is r10)
+ *	[rbp]			caller's rbp
+ *	[rbp - stack ..]	the eBPF frame
+ *	[rsp ..]		callee-saved registers that this function changes
+ *
+ * Every part is there only if the function needs it: rbp and frame if it reads r10. One that
+ * calls has rsp 16-aligned, if need be by eight bytes more above the saved registers. A function
+ *that calls nothing and saves nothing keeps up to 128 bytes of frame in the red zone (ABI
+ *section 3.2.2) and does not move rsp.
+ */
+#include "jit/x86_64/x64.h"
+
+#define RED_ZONE 128u
+#define SAVED_REGS (1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
+#define FRAME_REG (1u << 10)
+
+/* ---- prologue and epilogue ---- */
+
+/* Zeroing a register that is undefined at entry changes it as well. */
+static unsigned int saved_regs(const struct jit_ctx *jit)
+{
+	unsigned int changed = jit->flow->funcs[jit->func].writes |
+			       flow_entry_undefined(jit->flow, jit->unit, jit->func);
+
+	return changed & SAVED_REGS;
+}
+
+static struct jit_frame frame_of(const struct jit_ctx *jit)
+{
+	const struct func_flow *flow = &jit->flow->funcs[jit->func];
+	bool calls = jit->has_calls[jit->func];
+	struct jit_frame frame = {
+		.saved = saved_regs(jit),
+		.has_fp = flow->stack || (flow->live_in & FRAME_REG),
+		.stack = flow->stack,
+	};
+	uint32_t pushes = (uint32_t)__builtin_popcount(frame.saved) + frame.has_fp;
+
+	if (!calls && !frame.saved && frame.stack <= RED_ZONE)
+		frame.stack = 0;
+	/* The return address took eight bytes of the caller's alignment. */
+	if (calls && (8 + 8 * pushes + frame.stack) % 16) {
+		frame.padded = frame.stack == 0;
+		frame.stack += frame.stack ? 8 : 0;
+	}
+	return frame;
+}
+
+/* rsp -= bytes; -128 is an imm8 where +128 is not */
+static void lower_stack(struct jit_ctx *jit, uint32_t bytes)
+{
+	if (bytes == 128)
+		x64_add_imm(jit, W64, RSP, -128);
+	else if (bytes)
+		x64_sub_imm(jit, W64, RSP, (int32_t)bytes);
+}
+
+void x64_prologue(struct jit_ctx *jit)
+{
+	struct jit_frame frame = frame_of(jit);
+
+	jit->frame = frame;
+	if (frame.has_fp) {
+		x64_push(jit, RBP);
+		x64_mov(jit, W64, RBP, RSP);
+	}
+	lower_stack(jit, frame.stack);
+	if (frame.padded)
+		x64_push(jit, RAX);
+	for (unsigned int r = 6; r <= 9; r++)
+		if (frame.saved >> r & 1)
+			x64_push(jit, x64_reg(r));
+}
+
+/* leave drops the padding too; else it goes to rcx, as r4 is nobody's any more. */
+static void epilogue(struct jit_ctx *jit)
+{
+	const struct jit_frame *frame = &jit->frame;
+
+	for (unsigned int r = 9; r >= 6; r--)
+		if (frame->saved >> r & 1)
+			x64_pop(jit, x64_reg(r));
+	if (frame->has_fp)
+		x64_leave(jit);
+	else if (frame->padded)
+		x64_pop(jit, RCX);
+	x64_ret(jit);
+}
+
+static unsigned int epilogue_size(const struct jit_frame *frame)
+{
+	unsigned int size = 1;
+
+	for (unsigned int r = 6; r <= 9; r++)
+		if (frame->saved >> r & 1)
+			size += x64_reg(r) >= R8 ? 2 : 1;
+	return size + (frame->has_fp || frame->padded);
+}
+
+/* The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. */
+void x64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	unsigned int jump;
+
+	(void)in;
+	if (jit->exit == JIT_NONE) {
+		jit->exit = i;
+		epilogue(jit);
+		return;
+	}
+	jump = x64_is_short(jit, i, jit->exit) ? X64_SHORT_SIZE : X64_JMP_SIZE;
+	if (jump < epilogue_size(&jit->frame))
+		x64_jmp_to(jit, i, jit->exit);
+	else
+		epilogue(jit);
+}
+
+void x64_zero(struct jit_ctx *jit, uint16_t mask)
+{
+	for (unsigned int r = 0; r < BPF_NREGS; r++)
+		if (mask >> r & 1)
+			x64_xor(jit, W32, x64_reg(r), x64_reg(r));
+}
+
+/* ---- calls ---- */
+
+void x64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	(void)i;
+	x64_call(jit, x64_rel(jit, jit->entry[in->target], X64_CALL_SIZE));
+}
+
+/* rax is free for the address: the call is about to set it. */
+void x64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uintptr_t fn = (uintptr_t)jit->unit->helpers[in->target].fn;
+
+	(void)i;
+	if (x64_reaches(jit, fn)) {
+		x64_call(jit, x64_rel(jit, fn - jit->rx, X64_CALL_SIZE));
+		return;
+	}
+	x64_set(jit, RAX, fn);
+	x64_call_reg(jit, RAX);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * emit.c - the x86-64 back-end as a table; its functions are in
+ *
+ *	alu.c  div.c  mem.c  branch.c  call.c		enc.h: encoders, x64.h: registers
+ */
+#include "jit/x86_64/x64.h"
+
+const struct jit_arch jit_x86_64 = {
+	.name = "x86-64",
+	.max_ins = 128,
+	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_EXIT,
+	.features = x64_features,
+	.prologue = x64_prologue,
+	.zero = x64_zero,
+	.emit =
+		{
+			[INSN_ALU] = x64_emit_alu,
+			[INSN_NEG] = x64_emit_neg,
+			[INSN_MOVSX] = x64_emit_movsx,
+			[INSN_SWAP] = x64_emit_swap,
+			[INSN_IMM64] = x64_emit_imm64,
+			[INSN_LOAD] = x64_emit_load,
+			[INSN_STORE] = x64_emit_store,
+			[INSN_ATOMIC] = x64_emit_atomic,
+			[INSN_JUMP] = x64_emit_jump,
+			[INSN_BRANCH] = x64_emit_branch,
+			[INSN_CALL] = x64_emit_call,
+			[INSN_HELPER] = x64_emit_helper,
+			[INSN_EXIT] = x64_emit_exit,
+		},
+};
