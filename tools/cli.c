@@ -10,7 +10,7 @@
 #define HELP_COLUMN 22
 
 /* The subcommand that runs: there is one a process. */
-static const char *context;
+static const struct cli_command *context;
 
 void cli_put_text(FILE *to, const char *text)
 {
@@ -30,7 +30,7 @@ static void put_error(const char *format, va_list args)
 	fflush(stdout); /* so that the two streams keep their order on a terminal */
 	fputs("progpack: ", stderr);
 	if (context)
-		fprintf(stderr, "%s: ", context);
+		fprintf(stderr, "%s: ", context->name);
 	cli_put_text(stderr, text ? text : "out of memory");
 	putc('\n', stderr);
 	free(text);
@@ -53,8 +53,8 @@ int cli_usage(const char *format, ...)
 	va_start(args, format);
 	put_error(format, args);
 	va_end(args);
-	fprintf(stderr, "See 'progpack%s%s --help'.\n", space, context ? context : "");
-	return CLI_USAGE;
+	fprintf(stderr, "See 'progpack%s%s --help'.\n", space, context ? context->name : "");
+	return context && context->usage_status ? context->usage_status : CLI_USAGE;
 }
 
 int cli_finish(int status)
@@ -108,13 +108,17 @@ static void put_help(const struct cli_command *command)
 {
 	printf("progpack %s - %s\n\n", command->name, command->summary);
 	put_synopsis(command);
-	printf("\n%s\n\nArguments:\n", command->about);
+	putchar('\n');
+	put_lines(command->about, 0, 0);
+	puts("\nArguments:");
 	for (const struct cli_option *option = command->options; option->name; option++)
 		put_option_help(option->name, option->value, option->help);
 	put_option_help("--help", NULL, "show this text and exit");
 	puts("\nExamples:");
 	put_lines(command->examples, 0, 2);
-	printf("\nExit status: 0 success; 1 %s; 2 wrong usage.\n", command->failure);
+	printf("\nExit status:\n  0  success\n  1  %s\n", command->failure);
+	if (!command->usage_status)
+		puts("  2  wrong usage");
 }
 
 /* struct cursor - how far the arguments are read */
@@ -230,7 +234,7 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *se
 	struct cursor args = {.argv = argv, .argc = argc, .at = 1, .settings = settings};
 	int status = CLI_GO;
 
-	context = command->name;
+	context = command;
 	while (status == CLI_GO && args.at < argc)
 		status = take_word(command, &args);
 	if (status != CLI_GO)

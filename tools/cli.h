@@ -49,31 +49,33 @@ struct cli_option {
 };
 
 /*
- * struct cli_command - a subcommand as --help shows it; texts are lines with '\n'
+ * struct cli_command - a subcommand as --help shows it; texts are lines, not indented
  * @name: "run"; also the prefix of its errors
  * @summary: continues "progpack run - "
  * @synopsis: what may follow the name, one line a form
  * @options: up to one without a name; --help is added
  * @failure: the reasons for exit status 1, in words
+ * @usage_status: exit status of wrong usage; 0 means CLI_USAGE
  */
 struct cli_command {
 	const char *name, *summary, *synopsis, *about;
 	const struct cli_option *options;
 	const char *examples, *failure;
+	int usage_status;
 };
 
 /*
  * cli_parse - take the arguments into @settings, which holds the defaults
  *
  * Options and operands mix; --name=value and --name value are the same; after "--" all are
- * operands. Return: CLI_GO, CLI_OK (--help was printed), CLI_USAGE (an error was).
+ * operands. Return: CLI_GO, CLI_OK (--help was printed), or cli_usage()'s.
  */
 int cli_parse(const struct cli_command *command, int argc, char **argv, void *settings);
 
 /* cli_error - say what happened: "progpack: run: ..." */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 
-/* cli_usage - the same with a hint to --help; returns CLI_USAGE */
+/* cli_usage - the same with a hint to --help; returns the status of wrong usage */
 __attribute__((format(printf, 1, 2))) int cli_usage(const char *format, ...);
 
 /* cli_put_text - print text of unknown origin: control characters, which terminals obey, as '?' */

@@ -44,7 +44,7 @@ static const struct cli_command command = {
 	.about =
 		"Loads FILE and lists each program, then the functions it calls. A line begins with the\n"
 		"instruction's slot (8 bytes each) in its section; jumps count slots from the one behind\n"
-		"them: goto +2. Targets of native jumps and calls are offsets in the image, as in the\n"
+		"them: goto pc+2. Targets of native jumps and calls are offsets in the image, as in the\n"
 		"column of offsets; targets outside of it are addresses.",
 	.options = options,
 	.examples = "progpack dump count.o\n"

@@ -11,10 +11,10 @@ static const struct subcommand {
 	int (*main)(int argc, char **argv);
 	const char *summary;
 } subcommands[] = {
-	{"run", run_main, "run: execute the programs of an eBPF object, natively or interpreted"},
-	{"dump", dump_main, "list: the eBPF of an object, native code beside it if wanted"},
-	{"bench", bench_main, "measure: packed programs against a page per program, and more"},
-	{"plugin", plugin_main, "conform: one test of the public eBPF conformance suite"},
+	{"run", run_main, "execute the programs of an eBPF object, natively or interpreted"},
+	{"dump", dump_main, "list the eBPF of an object, native code beside it if wanted"},
+	{"bench", bench_main, "measure packed programs against a page per program, and more"},
+	{"plugin", plugin_main, "run one test of the public eBPF conformance suite"},
 };
 
 #define NSUBCOMMANDS (sizeof(subcommands) / sizeof(*subcommands))

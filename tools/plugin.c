@@ -51,7 +51,8 @@ static const struct cli_command command = {
 		"progpack plugin '01 02 03 04' --interp < program.hex\n"
 		"bpf_conformance_runner --test_file_directory tests --plugin_path progpack-plugin\n"
 		"  where progpack-plugin is a script: exec progpack plugin \"$@\"",
-	.failure = "any error, also of usage",
+	.failure = "any error, wrong usage among them",
+	.usage_status = CLI_FAILED,
 };
 
 static uint64_t suite_helper(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
@@ -124,7 +125,7 @@ int plugin_main(int argc, char **argv)
 	int status = cli_parse(&command, argc, argv, &set);
 
 	if (status != CLI_GO)
-		return status == CLI_USAGE ? CLI_FAILED : status;
+		return status;
 	status = CLI_FAILED;
 	if (input_hex("MEM", set.mem ? set.mem : "", set.mem ? strlen(set.mem) : 0, &mem) == 0 &&
 	    read_program(set.elf, &program) == 0 && run_test(&set, &program, &mem) == 0)

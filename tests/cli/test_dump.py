@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""progpack dump: the listing to the letter, native code beside it."""
+import platform
+import re
+
+from tap import EXIT, OBJECTS, Skip, call, failure, has, ins, main, mov, progpack, same, test
+
+PROGS = OBJECTS / "progs.bpf.o"
+
+LISTED = (ins(0x61, 2, 1, off=4)                # 0: r2 = *(u32 *)(r1 + 4)
+          + ins(0x15, 2, off=3, imm=7)          # 1: if r2 == 7 goto 5
+          + ins(0x18, 0, imm=1) + ins(0, imm=2)  # 2: r0 = 0x200000001 ll
+          + EXIT                                # 4
+          + call(7)                             # 5: get_prandom_u32
+          + ins(0x85, src=1, imm=1)             # 6: call sub_8
+          + EXIT                                # 7
+          + ins(0xB4, 0, imm=-1)                # 8: w0 = -1
+          + EXIT)                               # 9
+
+LISTING = """\
+main:
+     0  r2 = *(u32 *)(r1 +4)
+     1  if r2 == 0x7 goto pc+3
+     2  r0 = 0x200000001 ll
+     4  exit
+     5  call get_prandom_u32#7
+     6  call pc+1 <sub_8>
+     7  exit
+
+sub_8:
+     8  w0 = -1
+     9  exit
+"""
+
+
+def dump(*args, **more):
+    out, err = progpack("dump", *args, **more)
+    same(err, "")
+    return out
+
+
+def need_jit():
+    if platform.machine() != "x86_64":
+        raise Skip("no JIT on this machine")
+
+
+def headers(text):
+    return re.findall(r"^(\S+.*):$", text, re.M)
+
+
+@test
+def raw_program_to_the_letter():
+    same(dump("--raw", "-", stdin=LISTED), LISTING)
+
+
+@test
+def functions_are_listed_once():
+    text = dump(PROGS)
+    same(headers(text), ["sum  (section tc/sum)", "total  (section .text)",
+                         "twice  (section tc/sum)", "bump  (section tc/bump)",
+                         "count  (section tc/count)", "say  (section tc/say)"])
+
+
+@test
+def slots_count_within_the_section():
+    text = dump(PROGS)
+    starts = {name: int(slot) for name, slot in re.findall(r"^(\w+) .*:\n +(\d+)  ", text, re.M)}
+    same((starts["sum"], starts["total"], starts["bump"]), (0, 0, 0))
+    assert starts["twice"] > 0, text
+
+
+@test
+def one_program_with_what_it_calls():
+    text = dump(PROGS, "--prog", "twice")
+    same(headers(text), ["twice  (section tc/sum)", "total  (section .text)"])
+    has(failure("dump", PROGS, "--prog", "nope"), "no program 'nope'", "sum, twice")
+
+
+@test
+def no_line_ends_in_a_blank():
+    for text in (dump(PROGS), dump(PROGS, "--native")):
+        assert not re.search(r"[ \t]$", text, re.M), text
+
+
+@test
+def native_code_stands_beside():
+    need_jit()
+    text = dump("--raw", "-", "--native", stdin=LISTED)
+    has(text, "; native code: ", "main:", "sub_8:", " ret", "mov ", "call ")
+    ebpf = [line[:50].split("  ")[0:] for line in text.splitlines() if re.match(r" +\d+  \S", line)]
+    same(len(ebpf), 9, "eBPF lines")
+
+
+@test
+def native_bytes_are_all_there():
+    """Offsets follow each other without a hole, from each function's first byte on."""
+    need_jit()
+    text = dump(PROGS, "--native")
+    size = int(re.match(r"; native code: (\d+) bytes", text)[1])
+    rows = re.findall(r"  ([0-9a-f]+)  ((?:[0-9a-f]{2} )+) *[a-z.]", text)
+    spans = sorted((int(at, 16), len(code.split())) for at, code in rows)
+    assert spans, text
+    for (at, length), (following, _) in zip(spans, spans[1:]):
+        assert at + length <= following <= at + length + 15, (at, length, following)
+    assert spans[-1][0] + spans[-1][1] <= size
+
+
+@test
+def native_columns_are_aligned():
+    need_jit()
+    text = dump("--raw", "-", "--native", stdin=LISTED)
+    columns = {match.start(1) - 8 + len(match[1]) for match in
+               (re.search(r"  ( *[0-9a-f]+)  (?:[0-9a-f]{2} )+ ", line)
+                for line in text.splitlines()[2:]) if match}
+    same(len(columns), 1, f"end of the offset column in {text}")
+
+
+@test
+def local_calls_are_named():
+    need_jit()
+    assert re.search(r"call 0x[0-9a-f]+  ; total$", dump(PROGS, "--native"), re.M)
+
+
+@test
+def failures_are_told():
+    has(failure("dump", "/nonexistent"), "progpack: dump: /nonexistent: No such file")
+    has(failure("dump", "-", stdin=EXIT), "not an ELF object", "--raw")
+    has(failure("dump", "--raw", "-", stdin=call(9999) + EXIT), "no such helper")
+
+
+main()
