@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * engine.c - the engines a case is tried on
+ *
+ *	text		disassembled and assembled again: the same bytes
+ *	interp		the interpreter
+ *	jit		native code for this CPU, in a heap
+ *	jit-baseline	the same without what not every CPU of the arch has
+ *	kernel		the running kernel, kernel.h
+ *	load		for cases that must be refused: the public interface refuses them
+ */
+#include "engine.h"
+
+#include <errno.h>
+#include <progpack_bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "asm.h"
+#include "jit/jit.h"
+#include "kernel.h"
+#include "program.h"
+
+#define GUARD 64 /* bytes before and after a case's memory that must not change */
+#define GUARD_BYTE 0xa5
+
+/* Memory for one run: guard, the case's bytes, guard. */
+struct arena {
+	uint8_t *base, *mem;
+	size_t len;
+};
+
+static int arena_init(struct arena *arena, const struct test_case *tc)
+{
+	size_t size = tc->mem_len + 2 * GUARD;
+
+	arena->base = aligned_alloc(GUARD, (size + GUARD - 1) / GUARD * GUARD);
+	if (!arena->base)
+		return -ENOMEM;
+	memset(arena->base, GUARD_BYTE, size);
+	arena->mem = arena->base + GUARD;
+	arena->len = tc->mem_len;
+	if (arena->len)
+		memcpy(arena->mem, tc->mem, arena->len);
+	return 0;
+}
+
+/* r1 and r2 of the program */
+static void *arena_data(const struct arena *arena)
+{
+	return arena->len ? arena->mem : NULL;
+}
+
+static bool guards_hold(const struct arena *arena)
+{
+	for (size_t i = 0; i < GUARD; i++) {
+		if (arena->base[i] != GUARD_BYTE || arena->mem[arena->len + i] != GUARD_BYTE)
+			return false;
+	}
+	return true;
+}
+
+static void judge_mem(const struct test_case *tc, const struct arena *arena,
+		      struct verdict *verdict)
+{
+	if (!guards_hold(arena)) {
+		verdict_set(verdict, FAILED, "wrote outside its memory");
+		return;
+	}
+	for (size_t i = 0; i < arena->len; i++) {
+		if (arena->mem[i] == tc->mem_after[i])
+			continue;
+		verdict_set(verdict, FAILED, "byte %zu of memory is 0x%02x, not 0x%02x", i,
+			    arena->mem[i], tc->mem_after[i]);
+		return;
+	}
+}
+
+static void judge(const struct test_case *tc, const struct arena *arena, uint64_t r0,
+		  struct verdict *verdict)
+{
+	verdict_set(verdict, PASSED, "%s", "");
+	if (r0 != tc->result)
+		verdict_set(verdict, FAILED, "r0 is 0x%llx, not 0x%llx", (unsigned long long)r0,
+			    (unsigned long long)tc->result);
+	else
+		judge_mem(tc, arena, verdict);
+}
+
+/* Keeps the last reason as that of a failure. */
+static void keep_reason(void *ctx, const char *message)
+{
+	verdict_set(ctx, FAILED, "%s", message);
+}
+
+/* Load or leave the reason in the verdict. */
+static bool load(const struct test_case *tc, struct verdict *verdict, struct program *program)
+{
+	const struct log log = {keep_reason, verdict};
+	int err;
+
+	verdict_set(verdict, FAILED, "%s", "");
+	err = program_load(tc, &log, program);
+	if (err && !*verdict->why)
+		verdict_set(verdict, FAILED, "load: %s", strerror(-err));
+	return !err;
+}
+
+typedef int (*run_fn)(struct program *program, const struct arena *arena, struct verdict *verdict,
+		      uint64_t *r0);
+
+/* Load, run and judge; what @run returns is an error to be told, with a reason or not. */
+static void try_with(const struct test_case *tc, run_fn run, struct verdict *verdict)
+{
+	struct program program;
+	struct arena arena;
+	uint64_t r0 = 0;
+	int err;
+
+	if (!load(tc, verdict, &program))
+		return;
+	err = arena_init(&arena, tc);
+	if (err)
+		goto free_program;
+	err = run(&program, &arena, verdict, &r0);
+	if (!err)
+		judge(tc, &arena, r0, verdict);
+	free(arena.base);
+free_program:
+	program_free(&program);
+	if (err && !*verdict->why)
+		verdict_set(verdict, FAILED, "%s", strerror(-err));
+}
+
+static int interpret(struct program *program, const struct arena *arena, struct verdict *verdict,
+		     uint64_t *r0)
+{
+	(void)verdict;
+	interp_prepare(&program->unit);
+	*r0 = interp_run(&program->unit, 0, (uintptr_t)arena_data(arena), arena->len);
+	return 0;
+}
+
+static void try_interp(const struct test_case *tc, struct verdict *verdict)
+{
+	try_with(tc, interpret, verdict);
+}
+
+static int run_image(const struct program *program, unsigned int features,
+		     const struct arena *arena, const struct log *log, uint64_t *r0)
+{
+	const struct pp_opts opts = {.size = sizeof(opts),
+				     .flags = PP_SMALL_PAGES,
+				     .log = log->fn,
+				     .log_ctx = log->ctx};
+	struct jit_image image;
+	struct jit_mem mem;
+	struct pp_heap *heap;
+	pp_bpf_entry_fn entry;
+	int err = pp_heap_new(&opts, &heap);
+
+	if (err)
+		return err;
+	mem = jit_mem_heap(heap);
+	err = jit_compile(jit_host_arch(), features, &program->unit, &mem, log, false, &image);
+	if (err)
+		goto free_heap;
+	entry = (pp_bpf_entry_fn)(uintptr_t)(image.rx + image.entry[0]);
+	*r0 = entry(arena_data(arena), arena->len);
+	err = jit_image_fini(&image, &mem);
+free_heap:
+	pp_heap_free(heap);
+	return err;
+}
+
+static int run_jit(struct program *program, const struct arena *arena, struct verdict *verdict,
+		   uint64_t *r0)
+{
+	const struct log log = {keep_reason, verdict};
+
+	return run_image(program, jit_host_arch()->features(), arena, &log, r0);
+}
+
+static int run_baseline(struct program *program, const struct arena *arena, struct verdict *verdict,
+			uint64_t *r0)
+{
+	const struct log log = {keep_reason, verdict};
+
+	return run_image(program, 0, arena, &log, r0);
+}
+
+static void try_jit(const struct test_case *tc, struct verdict *verdict)
+{
+	if (jit_host_arch())
+		try_with(tc, run_jit, verdict);
+	else
+		verdict_set(verdict, SKIPPED, "no JIT for this machine");
+}
+
+static void try_baseline(const struct test_case *tc, struct verdict *verdict)
+{
+	if (jit_host_arch())
+		try_with(tc, run_baseline, verdict);
+	else
+		verdict_set(verdict, SKIPPED, "no JIT for this machine");
+}
+
+static void try_kernel(const struct test_case *tc, struct verdict *verdict)
+{
+	struct arena arena;
+	uint64_t r0;
+
+	if (tc->kernel_skip) {
+		verdict_set(verdict, SKIPPED, "%s", tc->kernel_skip);
+		return;
+	}
+	if (arena_init(&arena, tc)) {
+		verdict_set(verdict, FAILED, "out of memory");
+		return;
+	}
+	if (kernel_run(tc, arena.mem, &r0, verdict))
+		judge(tc, &arena, r0, verdict);
+	free(arena.base);
+}
+
+/* Text that assembles to the bytes it came from shows every field right. */
+static void compare_text(const struct test_case *tc, const char *text, struct verdict *verdict)
+{
+	const struct log log = {keep_reason, verdict};
+	uint8_t *slots;
+	uint32_t nslots, i = 0;
+
+	if (asm_text(text, 1, &log, &slots, &nslots))
+		return;
+	while (i < nslots && i < tc->nslots && !memcmp(slots + i * 8, tc->slots + i * 8, 8))
+		i++;
+	if (i < nslots || i < tc->nslots)
+		verdict_set(verdict, FAILED, "slot %u differs when assembled from its text", i);
+	else
+		verdict_set(verdict, PASSED, "%s", "");
+	free(slots);
+}
+
+static void try_text(const struct test_case *tc, struct verdict *verdict)
+{
+	struct program program;
+	char *text;
+
+	if (!load(tc, verdict, &program))
+		return;
+	text = program_text(&program);
+	if (text)
+		compare_text(tc, text, verdict);
+	else
+		verdict_set(verdict, FAILED, "out of memory");
+	free(text);
+	program_free(&program);
+}
+
+static int register_helpers(struct pp_bpf_object *object)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < program_nhelpers && !err; i++) {
+		const struct helper *helper = &program_helpers[i];
+
+		err = pp_bpf_register(object, helper->id, helper->name, helper->nargs, helper->fn);
+	}
+	return err;
+}
+
+static int load_object(const struct test_case *tc, struct verdict *verdict)
+{
+	const struct pp_bpf_opts opts = {.size = sizeof(opts),
+					 .flags = PP_BPF_NO_JIT,
+					 .log = keep_reason,
+					 .log_ctx = verdict};
+	struct pp_bpf_object *object;
+	int err = pp_bpf_open_raw(tc->slots, (size_t)tc->nslots * 8, &opts, &object);
+
+	if (err)
+		return err;
+	err = register_helpers(object);
+	if (!err)
+		err = pp_bpf_load(object);
+	pp_bpf_close(object);
+	return err;
+}
+
+static void try_load(const struct test_case *tc, struct verdict *verdict)
+{
+	char why[sizeof(verdict->why)];
+	int err;
+
+	verdict_set(verdict, FAILED, "%s", "");
+	err = load_object(tc, verdict);
+	memcpy(why, verdict->why, sizeof(why));
+	if (!err)
+		verdict_set(verdict, FAILED, "loaded, but should be refused");
+	else if (!strstr(why, tc->error))
+		verdict_set(verdict, FAILED, "refused with '%.200s', not '%.200s'", why, tc->error);
+	else
+		verdict_set(verdict, PASSED, "%s", "");
+}
+
+const struct engine engines[] = {
+	{"text", false, try_text},     {"interp", false, try_interp},
+	{"jit", false, try_jit},       {"jit-baseline", false, try_baseline},
+	{"kernel", false, try_kernel}, {"load", true, try_load},
+};
+const unsigned int nengines = sizeof(engines) / sizeof(engines[0]);
