@@ -20,21 +20,12 @@
 
 /* ---- prologue and epilogue ---- */
 
-/* Zeroing a register that is undefined at entry changes it as well. */
-static unsigned int saved_regs(const struct jit_ctx *jit)
-{
-	unsigned int changed = jit->flow->funcs[jit->func].writes |
-			       flow_entry_undefined(jit->flow, jit->unit, jit->func);
-
-	return changed & SAVED_REGS;
-}
-
 static struct jit_frame frame_of(const struct jit_ctx *jit)
 {
 	const struct func_flow *flow = &jit->flow->funcs[jit->func];
 	bool calls = jit->has_calls[jit->func];
 	struct jit_frame frame = {
-		.saved = saved_regs(jit),
+		.saved = flow->writes & SAVED_REGS,
 		.has_fp = flow->stack || (flow->live_in & FRAME_REG),
 		.stack = flow->stack,
 	};
