@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* helper.c - the built-in helpers: Linux's numbers, names, arguments and results */
+#include "bpf/helper.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Arguments that are pointers in the program, and pointers here: the same address space. */
+static void *pointer(uint64_t reg)
+{
+	return (void *)(uintptr_t)reg;
+}
+
+static uint64_t map_lookup_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	const struct pp_bpf_map *map = pointer(r1);
+
+	(void)r3, (void)r4, (void)r5;
+	return (uintptr_t)map->ops->lookup(map, pointer(r2));
+}
+
+static uint64_t map_update_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct pp_bpf_map *map = pointer(r1);
+
+	(void)r5;
+	return (uint64_t)(int64_t)map->ops->update(map, pointer(r2), pointer(r3), r4);
+}
+
+static uint64_t map_delete_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct pp_bpf_map *map = pointer(r1);
+
+	(void)r3, (void)r4, (void)r5;
+	return (uint64_t)(int64_t)map->ops->erase(map, pointer(r2));
+}
+
+static uint64_t ktime_get_ns(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct timespec now;
+
+	(void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* xorshift64*: each thread its own, seeded at its first use. Not for secrets, as in the kernel. */
+static uint64_t get_prandom_u32(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	static _Thread_local uint64_t state;
+
+	(void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	if (!state && (getrandom(&state, sizeof(state), GRND_NONBLOCK) < 0 || !state))
+		state = (uintptr_t)&state | 1;
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return state * UINT64_C(0x2545f4914f6cdd1d) >> 32;
+}
+
+static uint64_t get_smp_processor_id(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4,
+				     uint64_t r5)
+{
+	int cpu = sched_getcpu();
+
+	(void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	return cpu < 0 ? 0 : (uint64_t)cpu;
+}
+
+static uint64_t get_current_pid_tgid(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4,
+				     uint64_t r5)
+{
+	(void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	return (uint64_t)getpid() << 32 | (uint32_t)gettid();
+}
+
+static const struct helper builtin[] = {
+	{1, 2, "bpf_map_lookup_elem", map_lookup_elem},
+	{2, 4, "bpf_map_update_elem", map_update_elem},
+	{3, 2, "bpf_map_delete_elem", map_delete_elem},
+	{5, 0, "bpf_ktime_get_ns", ktime_get_ns},
+	{HELPER_TRACE_PRINTK, 5, "bpf_trace_printk", trace_printk},
+	{7, 0, "bpf_get_prandom_u32", get_prandom_u32},
+	{8, 0, "bpf_get_smp_processor_id", get_smp_processor_id},
+	{14, 0, "bpf_get_current_pid_tgid", get_current_pid_tgid},
+};
+#define NBUILTIN (sizeof(builtin) / sizeof(builtin[0]))
+
+static const struct helper *by_id(const struct helper *helpers, size_t count, uint32_t id)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (helpers[i].id == id)
+			return &helpers[i];
+	}
+	return NULL;
+}
+
+static const struct helper *by_name(const struct helper *helpers, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(helpers[i].name, name))
+			return &helpers[i];
+	}
+	return NULL;
+}
+
+const struct helper *helper_by_id(const struct pp_bpf_object *object, uint32_t id)
+{
+	const struct helper *own = by_id(object->registered, object->nregistered, id);
+
+	return own ? own : by_id(builtin, NBUILTIN, id);
+}
+
+const struct helper *helper_by_name(const struct pp_bpf_object *object, const char *name)
+{
+	const struct helper *own = by_name(object->registered, object->nregistered, name);
+
+	return own ? own : by_name(builtin, NBUILTIN, name);
+}

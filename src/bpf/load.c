@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * load.c - from an open object to one that runs: maps, relocations, decoding, native code
+ *
+ * All or nothing. What an object needs to be loaded stays as it was opened until all steps
+ * are done, so a load that failed can be tried again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/helper.h"
+#include "bpf/prog.h"
+
+static int create_maps(struct pp_bpf_object *object)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < object->nmaps && !err; i++)
+		err = map_create(&object->maps[i], &object->log);
+	return err;
+}
+
+/* The values of data sections: the file's bytes, with the addresses of this process in them. */
+static int fill_data(struct pp_bpf_object *object)
+{
+	const struct source *source = &object->source;
+
+	for (uint32_t i = 1; i < source->elf.nsections; i++) {
+		const struct elf_section *section = &source->elf.sections[i];
+
+		if (source->places[i].kind == PLACE_DATA && section->data)
+			memcpy(map_value_address(&object->maps[source->places[i].at], 0),
+			       section->data, section->size);
+	}
+	return reloc_data(object);
+}
+
+static int decode_code(struct pp_bpf_object *object)
+{
+	const struct source *source = &object->source;
+	uint8_t *slots = malloc((size_t)source->nslots * BPF_SLOT);
+	int err;
+
+	if (!slots)
+		return -ENOMEM;
+	memcpy(slots, source->slots, (size_t)source->nslots * BPF_SLOT);
+	err = reloc_code(object, slots);
+	if (!err)
+		err = decode(slots, source->nslots, object->funcs, object->nfuncs, &object->log,
+			     &object->unit);
+	free(slots);
+	return err;
+}
+
+static int resolve_ref(struct pp_bpf_object *object, uint32_t at)
+{
+	struct insn *in = &object->unit.ins[at];
+	const struct pp_bpf_map *map;
+	const void *address;
+
+	if (in->op == REF_NONE)
+		return 0;
+	if (in->target >= object->nmaps)
+		return unit_error(&object->unit, at, &object->log, -EINVAL, "no such map");
+	map = &object->maps[in->target];
+	address = in->op == REF_MAP ? map : map_value_address(map, (uint32_t)in->off);
+	if (!address)
+		return unit_error(&object->unit, at, &object->log, -EINVAL,
+				  "map '%s' has no value with such a byte", map->name);
+	in->imm = (int64_t)(uintptr_t)address;
+	return 0;
+}
+
+/* Helpers in use are few: a linear search finds those met before. @room grows by doubling. */
+static int add_helper(struct pp_bpf_object *object, const struct helper *helper, uint32_t *count,
+		      uint32_t *index)
+{
+	struct helper *helpers = object->helpers;
+
+	for (*index = 0; *index < *count; ++*index) {
+		if (helpers[*index].id == helper->id)
+			return 0;
+	}
+	if (!(*count & (*count - 1))) {
+		helpers = reallocarray(helpers, *count ? *count * 2u : 1, sizeof(*helpers));
+		if (!helpers)
+			return -ENOMEM;
+		object->helpers = helpers;
+	}
+	helpers[(*count)++] = *helper;
+	return 0;
+}
+
+static int resolve_helper(struct pp_bpf_object *object, uint32_t at, uint32_t *count)
+{
+	struct insn *in = &object->unit.ins[at];
+	const struct helper *helper = helper_by_id(object, (uint32_t)in->imm);
+
+	if (!helper)
+		return unit_error(&object->unit, at, &object->log, -ENOENT, "no such helper");
+	return add_helper(object, helper, count, &in->target);
+}
+
+static int name_maps(struct pp_bpf_object *object)
+{
+	if (!object->nmaps)
+		return 0;
+	object->map_names = calloc(object->nmaps, sizeof(*object->map_names));
+	if (!object->map_names)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < object->nmaps; i++)
+		object->map_names[i] = object->maps[i].name;
+	object->unit.map_names = object->map_names;
+	return 0;
+}
+
+/* The unit shows helpers and maps only when all are resolved: errors before print numbers. */
+static int resolve(struct pp_bpf_object *object)
+{
+	uint32_t nhelpers = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < object->unit.nins && !err; i++) {
+		if (object->unit.ins[i].kind == INSN_IMM64)
+			err = resolve_ref(object, i);
+		else if (object->unit.ins[i].kind == INSN_HELPER)
+			err = resolve_helper(object, i, &nhelpers);
+	}
+	if (err)
+		return err;
+	object->unit.helpers = object->helpers;
+	object->unit.nhelpers = nhelpers;
+	return name_maps(object);
+}
+
+static bool prints(const struct pp_bpf_object *object)
+{
+	for (uint32_t i = 0; i < object->unit.nhelpers; i++) {
+		if (object->unit.helpers[i].fn == trace_printk)
+			return object->opts.print;
+	}
+	return false;
+}
+
+static int compile(struct pp_bpf_object *object, const struct jit_mem *mem)
+{
+	const struct jit_arch *arch = jit_host_arch();
+	int err;
+
+	object->mem = *mem;
+	err = jit_compile(arch, arch->features(), &object->unit, mem, &object->log,
+			  object->opts.flags & PP_BPF_KEEP_LINES, &object->image);
+	if (err)
+		return log_error(&object->log, err, "cannot compile: %s", strerror(-err));
+	for (uint32_t i = 0; i < object->nprogs; i++) {
+		struct pp_bpf_prog *prog = &object->progs[i];
+		uintptr_t entry = (uintptr_t)object->image.rx + object->image.entry[prog->func];
+
+		prog->native = (pp_bpf_entry_fn)entry;
+	}
+	return prints(object) ? trace_add(object) : 0;
+}
+
+/* @mem: NULL to interpret */
+static int make(struct pp_bpf_object *object, const struct jit_mem *mem)
+{
+	int err = create_maps(object);
+
+	if (!err)
+		err = fill_data(object);
+	if (!err)
+		err = decode_code(object);
+	if (!err)
+		err = resolve(object);
+	if (!err)
+		err = calls_check(&object->unit, &object->log);
+	if (err)
+		return err;
+	interp_prepare(&object->unit);
+	return mem ? compile(object, mem) : 0;
+}
+
+static void free_source(struct source *source)
+{
+	elf_fini(&source->elf);
+	free(source->places);
+	free(source->slots);
+	*source = (struct source){0};
+}
+
+static int load(struct pp_bpf_object *object, const struct jit_mem *mem)
+{
+	int err = make(object, mem);
+
+	if (err) {
+		load_undo(object);
+		return err;
+	}
+	free_source(&object->source);
+	free(object->registered); /* the unit has those it calls */
+	object->registered = NULL;
+	object->nregistered = 0;
+	object->loaded = true;
+	return 0;
+}
+
+void load_undo(struct pp_bpf_object *object)
+{
+	for (uint32_t i = 0; i < object->nprogs; i++)
+		object->progs[i].native = NULL;
+	if (object->image.rx) {
+		trace_remove(object);
+		jit_image_fini(&object->image, &object->mem);
+		object->image = (struct jit_image){0};
+	}
+	unit_fini(&object->unit);
+	object->unit = (struct unit){0};
+	free(object->helpers);
+	object->helpers = NULL;
+	free(object->map_names);
+	object->map_names = NULL;
+	for (uint32_t i = 0; i < object->nmaps; i++)
+		map_destroy(&object->maps[i]);
+}
+
+/*
+ * The process's heap: made when first needed, kept for good. @creator is set while it is
+ * being made, under the lock; the heap must not hold on to the log of an object.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct pp_heap *heap;
+	const struct log *creator;
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void log_creation(void *ctx, const char *message)
+{
+	(void)ctx;
+	if (process.creator)
+		log_error(process.creator, 0, "%s", message);
+}
+
+/* Near this library, whose helpers the code calls. */
+static int process_heap(const struct log *log, struct pp_heap **heap)
+{
+	const struct pp_opts opts = {
+		.size = sizeof(opts),
+		.anchor = (const void *)(uintptr_t)trace_printk,
+		.log = log_creation,
+	};
+	int err = 0;
+
+	pthread_mutex_lock(&process.lock);
+	if (!process.heap) {
+		process.creator = log;
+		err = pp_heap_new(&opts, &process.heap);
+		process.creator = NULL;
+	}
+	*heap = process.heap;
+	pthread_mutex_unlock(&process.lock);
+	return err;
+}
+
+int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem)
+{
+	bool native = jit_host_arch() && !(object->opts.flags & PP_BPF_NO_JIT);
+
+	if (object->loaded)
+		return -EALREADY;
+	return load(object, native ? mem : NULL);
+}
+
+int pp_bpf_load(struct pp_bpf_object *object)
+{
+	struct pp_heap *heap = object->opts.heap;
+	struct jit_mem mem;
+	int err = 0;
+
+	if (object->loaded)
+		return -EALREADY;
+	if (!jit_host_arch() || (object->opts.flags & PP_BPF_NO_JIT))
+		return load(object, NULL);
+	if (!heap)
+		err = process_heap(&object->log, &heap);
+	if (err)
+		return log_error(&object->log, err, "no heap for native code: %s", strerror(-err));
+	mem = jit_mem_heap(heap);
+	return load(object, &mem);
+}

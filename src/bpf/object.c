@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * object.c - opening and closing objects, and what can be done in between
+ *
+ * An open object has its functions, programs and map definitions; maps and code come with
+ * load.c. Nothing here is locked: until it is loaded an object belongs to one thread, and
+ * afterwards only runs and map accesses may be concurrent.
+ */
+#include "bpf/object.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/opts.h"
+
+#define FLAGS (PP_BPF_NO_JIT | PP_BPF_KEEP_LINES)
+/* Size of the first version of struct pp_bpf_opts: it is the first. */
+#define OPTS_FIRST sizeof(struct pp_bpf_opts)
+
+const char *object_name(struct pp_bpf_object *object, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct name *name = malloc(sizeof(*name) + size);
+
+	if (!name)
+		return NULL;
+	memcpy(name->text, text, size);
+	name->next = object->names;
+	object->names = name;
+	return name->text;
+}
+
+int object_add_map(struct pp_bpf_object *object, const struct pp_bpf_map *map)
+{
+	struct pp_bpf_map *maps = object->maps;
+	const char *name = object_name(object, map->name);
+
+	if (!name)
+		return -ENOMEM;
+	/* Doubles at powers of two. */
+	if (!(object->nmaps & (object->nmaps - 1)))
+		maps = reallocarray(maps, object->nmaps ? object->nmaps * 2u : 1, sizeof(*maps));
+	if (!maps)
+		return -ENOMEM;
+	object->maps = maps;
+	maps[object->nmaps] = *map;
+	maps[object->nmaps++].name = name;
+	return 0;
+}
+
+static int compare_place(const void *a, const void *b)
+{
+	const struct pp_bpf_map *wanted = a, *map = b;
+
+	if (wanted->section != map->section)
+		return wanted->section < map->section ? -1 : 1;
+	return wanted->offset < map->offset ? -1 : wanted->offset > map->offset;
+}
+
+struct pp_bpf_map *object_find_map(const struct pp_bpf_object *object, uint32_t section,
+				   uint64_t offset)
+{
+	const struct pp_bpf_map wanted = {.section = section, .offset = offset};
+
+	if (!object->nmaps)
+		return NULL;
+	return bsearch(&wanted, object->maps, object->nmaps, sizeof(wanted), compare_place);
+}
+
+static void log_named(void *ctx, const char *message)
+{
+	const struct pp_bpf_object *object = ctx;
+	char line[640];
+
+	snprintf(line, sizeof(line), "%s: %s", object->opts.name, message);
+	object->opts.log(object->opts.log_ctx, line);
+}
+
+static void free_object(struct pp_bpf_object *object)
+{
+	struct name *name, *next;
+
+	elf_fini(&object->source.elf);
+	free(object->source.places);
+	free(object->source.slots);
+	free(object->funcs);
+	free(object->progs);
+	free(object->maps);
+	free(object->registered);
+	for (name = object->names; name; name = next) {
+		next = name->next;
+		free(name);
+	}
+	free(object);
+}
+
+/* @name: the default one */
+static int new_object(const struct pp_bpf_opts *opts, const char *name, struct pp_bpf_object **out)
+{
+	struct pp_bpf_object *object = calloc(1, sizeof(*object));
+	int err;
+
+	if (!object)
+		return -ENOMEM;
+	err = opts_copy(&object->opts, sizeof(object->opts), opts, OPTS_FIRST);
+	if (err)
+		goto free_object;
+	err = -EINVAL;
+	if (object->opts.flags & ~FLAGS)
+		goto free_object;
+	err = -ENOMEM;
+	object->opts.name = object_name(object, object->opts.name ? object->opts.name : name);
+	if (!object->opts.name)
+		goto free_object;
+	if (object->opts.log)
+		object->log = (struct log){log_named, object};
+	*out = object;
+	return 0;
+free_object:
+	free_object(object);
+	return err;
+}
+
+static int add_progs(struct pp_bpf_object *object)
+{
+	object->progs = calloc(object->nfuncs, sizeof(*object->progs));
+	if (!object->progs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < object->nfuncs; i++) {
+		if (object->funcs[i].entry)
+			object->progs[object->nprogs++] =
+				(struct pp_bpf_prog){.object = object, .func = i};
+	}
+	return 0;
+}
+
+int pp_bpf_open_mem(const void *elf, size_t size, const struct pp_bpf_opts *opts,
+		    struct pp_bpf_object **out)
+{
+	struct pp_bpf_object *object;
+	int err = new_object(opts, "<memory>", &object);
+
+	if (err)
+		return err;
+	err = elf_init(&object->source.elf, elf, size, &object->log);
+	if (!err)
+		err = layout_elf(object);
+	if (!err)
+		err = add_progs(object);
+	if (err)
+		free_object(object);
+	else
+		*out = object;
+	return err;
+}
+
+struct bytes {
+	uint8_t *at;
+	size_t size;
+};
+
+/* @bytes: empty; what it holds is to be freed, on failure too */
+static int read_all(FILE *file, struct bytes *bytes)
+{
+	size_t room = 1 << 14;
+
+	do {
+		uint8_t *larger = realloc(bytes->at, room *= 2);
+
+		if (!larger)
+			return -ENOMEM;
+		bytes->at = larger;
+		errno = 0;
+		bytes->size += fread(bytes->at + bytes->size, 1, room - bytes->size, file);
+	} while (bytes->size == room);
+	if (ferror(file))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+static int read_file(const char *path, struct bytes *bytes)
+{
+	FILE *file = fopen(path, "rbe");
+	int err;
+
+	if (!file)
+		return -errno;
+	err = read_all(file, bytes);
+	fclose(file);
+	return err;
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int pp_bpf_open_file(const char *path, const struct pp_bpf_opts *opts, struct pp_bpf_object **out)
+{
+	struct pp_bpf_opts copy;
+	struct bytes bytes = {0};
+	int err = opts_copy(&copy, sizeof(copy), opts, OPTS_FIRST);
+
+	if (err)
+		return err;
+	copy.size = sizeof(copy);
+	if (!copy.name)
+		copy.name = file_name(path);
+	err = read_file(path, &bytes);
+	if (err)
+		log_error(&(struct log){copy.log, copy.log_ctx}, err, "%s: %s", path,
+			  strerror(-err));
+	else
+		err = pp_bpf_open_mem(bytes.at, bytes.size, &copy, out);
+	free(bytes.at);
+	return err;
+}
+
+int pp_bpf_open_raw(const void *insns, size_t size, const struct pp_bpf_opts *opts,
+		    struct pp_bpf_object **out)
+{
+	struct pp_bpf_object *object;
+	int err = new_object(opts, "<memory>", &object);
+
+	if (err)
+		return err;
+	if (!size || size % BPF_SLOT || size / BPF_SLOT > INT32_MAX) {
+		err = log_error(&object->log, -ENOEXEC, "%zu bytes are not whole instructions",
+				size);
+		goto out;
+	}
+	err = -ENOMEM;
+	object->source.slots = malloc(size);
+	if (!object->source.slots)
+		goto out;
+	memcpy(object->source.slots, insns, size);
+	object->source.nslots = (uint32_t)(size / BPF_SLOT);
+	err = layout_raw(object);
+	if (!err)
+		err = add_progs(object);
+out:
+	if (err)
+		free_object(object);
+	else
+		*out = object;
+	return err;
+}
+
+int pp_bpf_register(struct pp_bpf_object *object, uint32_t id, const char *name, unsigned int nargs,
+		    pp_bpf_helper_fn fn)
+{
+	struct helper helper = {.id = id, .nargs = nargs, .fn = fn};
+	struct helper *helpers;
+
+	if (object->loaded)
+		return -EBUSY;
+	if (!name || !*name || nargs > 5 || !fn || id > INT32_MAX)
+		return -EINVAL;
+	helper.name = object_name(object, name);
+	if (!helper.name)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < object->nregistered; i++) {
+		if (object->registered[i].id == id) {
+			object->registered[i] = helper;
+			return 0;
+		}
+	}
+	helpers = reallocarray(object->registered, object->nregistered + 1, sizeof(*helpers));
+	if (!helpers)
+		return -ENOMEM;
+	object->registered = helpers;
+	helpers[object->nregistered++] = helper;
+	return 0;
+}
+
+void pp_bpf_close(struct pp_bpf_object *object)
+{
+	if (!object)
+		return;
+	if (object->loaded) {
+		map_reclaim_all(); /* also the grace period that runs may still need */
+		load_undo(object);
+	}
+	free_object(object);
+}
+
+struct pp_bpf_map *pp_bpf_map_next(struct pp_bpf_object *object, const struct pp_bpf_map *prev)
+{
+	size_t next = prev ? (size_t)(prev - object->maps) + 1 : 0;
+
+	return next < object->nmaps ? &object->maps[next] : NULL;
+}
+
+struct pp_bpf_map *pp_bpf_map_by_name(struct pp_bpf_object *object, const char *name)
+{
+	for (uint32_t i = 0; i < object->nmaps; i++) {
+		if (!strcmp(object->maps[i].name, name))
+			return &object->maps[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reloc.c - relocations: what the compiler left for whoever places code and data
+ *
+ *	R_BPF_64_64	64-bit load of the address of a map, or of a byte of data
+ *	R_BPF_64_32	call of a function, by its symbol or its section's; of a helper, by name
+ *	R_BPF_64_ABS64	address of a byte of data, or of a map, in data
+ *
+ * Code gets map and function numbers here, which decode and load.c turn into addresses, so
+ * that listings can name them; data gets the addresses themselves. Addends are in place.
+ * Relocations of sections that are neither (debug information, BTF) do not concern us.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <libelf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpf/helper.h"
+#include "bpf/slot.h"
+
+/* llvm/BinaryFormat/ELFRelocs/BPF.def; libelf's header has older numbers. */
+enum {
+	RELOC_64_64 = 1,
+	RELOC_64_ABS64 = 2,
+	RELOC_64_32 = 10,
+};
+
+/* src of a 64-bit load: RFC 9669 section 5.4 */
+enum { LOAD_MAP = 1, LOAD_VALUE = 2 };
+
+/* One relocation: the @symbol's address for the @place at offset of section @target. */
+struct site {
+	const struct pp_bpf_object *object;
+	const struct elf_symbol *symbol;
+	struct elf_reloc reloc;
+	uint32_t target;
+};
+
+__attribute__((format(printf, 3, 4))) static int refuse(const struct site *site, int err,
+							const char *format, ...)
+{
+	const struct elf *elf = &site->object->source.elf;
+	const struct elf_symbol *symbol = site->symbol;
+	const char *name = symbol->name;
+	char why[160];
+	va_list args;
+
+	if (!*name && symbol->section < elf->nsections)
+		name = elf->sections[symbol->section].name;
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	return log_error(&site->object->log, err,
+			 "section '%s' +0x%" PRIx64 ": relocation %u against '%s': %s",
+			 elf->sections[site->target].name, site->reloc.offset, site->reloc.type,
+			 name, why);
+}
+
+static struct place place_of(const struct site *site)
+{
+	const struct source *source = &site->object->source;
+
+	if (!site->symbol->section || site->symbol->section >= source->elf.nsections)
+		return (struct place){PLACE_NONE, 0};
+	return source->places[site->symbol->section];
+}
+
+/* Data or a map, @addend behind the symbol: the map, and the offset in its value. */
+static int find_map(const struct site *site, int64_t addend, struct pp_bpf_map **map,
+		    uint64_t *offset)
+{
+	const struct pp_bpf_object *object = site->object;
+	struct place place = place_of(site);
+
+	*offset = site->symbol->value + (uint64_t)addend;
+	switch (place.kind) {
+	case PLACE_CODE: return refuse(site, -ENOTSUP, "addresses of functions are not supported");
+	case PLACE_DATA:
+		*map = &object->maps[place.at];
+		if (*offset <= (*map)->info.value_size)
+			return 0;
+		return refuse(site, -ENOEXEC, "offset %" PRId64 " lies outside of %u bytes",
+			      (int64_t)*offset, (*map)->info.value_size);
+	case PLACE_MAPS:
+		*map = object_find_map(object, site->symbol->section, *offset);
+		if (*map)
+			return 0;
+		return refuse(site, -ENOEXEC, "no map is defined there");
+	case PLACE_NONE: break;
+	}
+	if (!site->symbol->section)
+		return refuse(site, -ENOTSUP, "extern variables are not supported");
+	return refuse(site, -ENOEXEC, "its section holds neither maps nor data");
+}
+
+static void put_imm(uint8_t *slot, uint32_t imm)
+{
+	memcpy(slot + 4, &imm, sizeof(imm));
+}
+
+static void put_src(uint8_t *slot, unsigned int src)
+{
+	slot[1] = (uint8_t)((slot[1] & 0x0f) | src << 4);
+}
+
+static int relocate_load(const struct site *site, uint8_t *slot, size_t left)
+{
+	struct pp_bpf_map *map;
+	uint64_t offset, addend;
+	int err;
+
+	if (left < 2 * BPF_SLOT || slot[0] != SLOT_IMM64)
+		return refuse(site, -ENOEXEC, "not at a 64-bit load");
+	addend = (uint32_t)slot_read(slot).imm | (uint64_t)(uint32_t)slot_read(slot + BPF_SLOT).imm
+							 << 32;
+	err = find_map(site, (int64_t)addend, &map, &offset);
+	if (err)
+		return err;
+	put_imm(slot, (uint32_t)(map - site->object->maps));
+	if (place_of(site).kind == PLACE_MAPS) {
+		put_src(slot, LOAD_MAP);
+		put_imm(slot + BPF_SLOT, 0);
+	} else {
+		put_src(slot, LOAD_VALUE);
+		put_imm(slot + BPF_SLOT, (uint32_t)offset);
+	}
+	return 0;
+}
+
+static int call_helper(const struct site *site, uint8_t *slot)
+{
+	const struct helper *helper = helper_by_name(site->object, site->symbol->name);
+
+	if (!helper)
+		return refuse(site, -ENOENT, "no such helper");
+	put_src(slot, 0);
+	put_imm(slot, helper->id);
+	return 0;
+}
+
+/* The addend counts slots, less one: a call is relative to the slot behind it. */
+static int call_function(const struct site *site, uint8_t *slot, uint32_t pc)
+{
+	const struct elf_symbol *symbol = site->symbol;
+	const struct place place = place_of(site);
+	int64_t to = (int64_t)(symbol->value / BPF_SLOT) + slot_read(slot).imm + 1;
+	uint64_t slots;
+
+	if (place.kind != PLACE_CODE)
+		return refuse(site, -ENOEXEC, "a call into what is not code");
+	slots = site->object->source.elf.sections[symbol->section].size / BPF_SLOT;
+	if (symbol->value % BPF_SLOT || to < 0 || (uint64_t)to >= slots)
+		return refuse(site, -ENOEXEC, "a call to instruction %" PRId64 " of %" PRIu64, to,
+			      slots);
+	put_src(slot, SLOT_CALL_LOCAL);
+	put_imm(slot, (uint32_t)(place.at + to - pc - 1)); /* the unit has < 2^31 slots */
+	return 0;
+}
+
+static int relocate_call(const struct site *site, uint8_t *slot, uint32_t pc)
+{
+	if (slot[0] != SLOT_CALL)
+		return refuse(site, -ENOEXEC, "not at a call");
+	if (!site->symbol->section)
+		return call_helper(site, slot);
+	return call_function(site, slot, pc);
+}
+
+static int relocate_code(const struct site *site, void *slots)
+{
+	const struct elf_section *section = &site->object->source.elf.sections[site->target];
+	uint64_t offset = site->reloc.offset;
+	uint32_t pc = site->object->source.places[site->target].at + (uint32_t)(offset / BPF_SLOT);
+	uint8_t *slot = (uint8_t *)slots + (size_t)pc * BPF_SLOT;
+
+	if (offset % BPF_SLOT)
+		return refuse(site, -ENOEXEC, "not at an instruction");
+	if (site->reloc.type == RELOC_64_64)
+		return relocate_load(site, slot, section->size - offset);
+	if (site->reloc.type == RELOC_64_32)
+		return relocate_call(site, slot, pc);
+	return refuse(site, -ENOEXEC, "unknown type");
+}
+
+static int relocate_data(const struct site *site, void *unused)
+{
+	const struct pp_bpf_object *object = site->object;
+	const struct pp_bpf_map *in = &object->maps[object->source.places[site->target].at];
+	struct pp_bpf_map *map;
+	uint64_t offset, value;
+	int64_t addend;
+	uint8_t *at;
+	int err;
+
+	(void)unused;
+	if (site->reloc.type != RELOC_64_ABS64)
+		return refuse(site, -ENOEXEC, "unknown type");
+	at = map_value_address(in, site->reloc.offset);
+	if (!at || in->info.value_size - site->reloc.offset < sizeof(value))
+		return refuse(site, -ENOEXEC, "less than 8 bytes of data");
+	memcpy(&addend, at, sizeof(addend));
+	err = find_map(site, addend, &map, &offset);
+	if (err)
+		return err;
+	value = place_of(site).kind == PLACE_MAPS ? (uintptr_t)map
+						  : (uintptr_t)map_value_address(map, offset);
+	memcpy(at, &value, sizeof(value));
+	return 0;
+}
+
+/* Hand each relocation of a table to @apply. */
+static int apply_table(const struct pp_bpf_object *object, uint32_t table,
+		       int (*apply)(const struct site *site, void *to), void *to)
+{
+	const struct elf *elf = &object->source.elf;
+	struct site site = {.object = object, .target = elf->sections[table].info};
+	int64_t count = elf_relocs(elf, table, &object->log);
+	int err = count < 0 ? (int)count : 0;
+
+	for (int64_t i = 0; i < count && !err; i++) {
+		site.reloc = elf_reloc_at(elf, table, (uint64_t)i);
+		site.symbol = &elf->symbols[site.reloc.symbol];
+		err = apply(&site, to);
+	}
+	return err;
+}
+
+/* All tables of sections of a kind. */
+static int apply_all(const struct pp_bpf_object *object, enum place_kind kind,
+		     int (*apply)(const struct site *site, void *to), void *to)
+{
+	const struct elf *elf = &object->source.elf;
+	int err = 0;
+
+	for (uint32_t i = 1; i < elf->nsections && !err; i++) {
+		const struct elf_section *table = &elf->sections[i];
+
+		if (table->type != SHT_REL && table->type != SHT_RELA)
+			continue;
+		if (table->info >= elf->nsections)
+			return log_error(&object->log, -ENOEXEC,
+					 "section '%s': relocates section %u of %u", table->name,
+					 table->info, elf->nsections);
+		if (object->source.places[table->info].kind != kind)
+			continue;
+		if (table->type == SHT_RELA)
+			return log_error(&object->log, -ENOTSUP,
+					 "section '%s': relocations with addends", table->name);
+		err = apply_table(object, i, apply, to);
+	}
+	return err;
+}
+
+int reloc_code(const struct pp_bpf_object *object, uint8_t *slots)
+{
+	return apply_all(object, PLACE_CODE, relocate_code, slots);
+}
+
+int reloc_data(const struct pp_bpf_object *object)
+{
+	return apply_all(object, PLACE_DATA, relocate_data, NULL);
+}
