@@ -9,7 +9,7 @@
 	.section .rodata
 	.balign 8
 .Lelf_\name:
-	.incbin "\name\().bpf.o"
+	.incbin "\name\().bpf.elf"
 .Lend_\name:
 	.section .rodata.str1.1, "aMS", %progbits, 1
 .Lname_\name:
@@ -26,7 +26,7 @@ stress_objects:
 	object count, 1
 	object proto, 1
 	object ports, 0
-	object task, 1
+	object cpu, 1
 	object hist, 1
 	object acl, 0
 	object flow, 1

@@ -40,6 +40,7 @@ struct stress_arm {
 	pp_bpf_entry_fn *calls;         /* groups * GROUP_CALLED, in shuffled order */
 	uint64_t result;                /* sum of what the programs return: the same in all arms */
 	uint64_t native_bytes, exec_bytes, huge_bytes;
+	uint32_t below_500, below_2000; /* programs with less native code */
 	long maps;
 	double load_us, unload_us;
 	double *ns; /* per call, one for each run */

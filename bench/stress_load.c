@@ -55,7 +55,11 @@ static int list_calls(struct stress *stress, struct stress_arm *arm)
 	for (uint32_t i = 0; i < stress->loaded; i++) {
 		struct pp_bpf_prog *prog = pp_bpf_prog_next(arm->objects[i], NULL);
 
-		arm->native_bytes += pp_bpf_prog_native_size(prog);
+		size_t native = pp_bpf_prog_native_size(prog);
+
+		arm->native_bytes += native;
+		arm->below_500 += native < 500;
+		arm->below_2000 += native < 2000;
 		if (stress_objects[i % GROUP_LOADED].called)
 			arm->calls[order[n++]] = pp_bpf_prog_entry(prog);
 	}

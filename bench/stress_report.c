@@ -45,8 +45,10 @@ static void put_table(const struct stress *stress)
 	const struct stress_arm *page = find_arm(stress, "page"),
 				*packed = find_arm(stress, "arena-2m");
 
-	printf("stress: %u programs loaded, %u called, native code %.0f bytes a program\n\n",
-	       stress->loaded, stress->called, (double)page->native_bytes / stress->loaded);
+	printf("stress: %u programs loaded, %u called; native code %.0f bytes a program, %.0f %% below "
+	       "500, %.0f %% below 2000\n\n",
+	       stress->loaded, stress->called, (double)page->native_bytes / stress->loaded,
+	       100.0 * page->below_500 / stress->loaded, 100.0 * page->below_2000 / stress->loaded);
 	puts("                        ns/call                 load   unload exec B/         huge\n"
 	     "arm          writer        min     med     max  us/prog  us/prog     prog   maps       kB"
 	     "  iTLB-load-misses");
