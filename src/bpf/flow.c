@@ -15,11 +15,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BIT(r) ((uint16_t)(1u << (r)))
+#define BIT(r) (1u << (r)) /* sets are unsigned int in passing, uint16_t where kept */
 #define R0 BIT(0)
-#define R1_R5 0x003e
-#define R3_R5 0x0038
-#define R6_R9 0x03c0
+#define R1_R5 0x003eu
+#define R3_R5 0x0038u
+#define R6_R9 0x03c0u
 #define NONE UINT32_MAX
 
 /*
@@ -38,25 +38,24 @@ struct solver {
 	bool *queued; /* by insn: it is on the stack */
 };
 
-static uint16_t operand(const struct insn *in)
+static unsigned int operand(const struct insn *in)
 {
 	return in->flags & INSN_IMM ? 0 : BIT(in->src);
 }
 
 /* A helper that is not known yet may read every argument. */
-static uint16_t helper_reads(const struct unit *unit, const struct insn *in)
+static unsigned int helper_reads(const struct unit *unit, const struct insn *in)
 {
 	uint32_t nargs = in->target < unit->nhelpers ? unit->helpers[in->target].nargs : 5;
 
-	return (uint16_t)((BIT(nargs) - 1) << 1);
+	return (BIT(nargs) - 1) << 1;
 }
 
 /* Registers insn @in reads; of a call's none but the helper's arguments. */
-static uint16_t reads(const struct unit *unit, const struct insn *in)
+static unsigned int reads(const struct unit *unit, const struct insn *in)
 {
 	switch ((enum insn_kind)in->kind) {
-	case INSN_ALU:
-		return in->op == ALU_MOV ? operand(in) : (uint16_t)(BIT(in->dst) | operand(in));
+	case INSN_ALU: return in->op == ALU_MOV ? operand(in) : BIT(in->dst) | operand(in);
 	case INSN_NEG:
 	case INSN_SWAP: return BIT(in->dst);
 	case INSN_MOVSX:
@@ -75,7 +74,7 @@ static uint16_t reads(const struct unit *unit, const struct insn *in)
 }
 
 /* Registers whose value from before is gone behind @in. */
-static uint16_t sets(const struct insn *in)
+static unsigned int sets(const struct insn *in)
 {
 	switch ((enum insn_kind)in->kind) {
 	case INSN_ALU:
@@ -118,14 +117,14 @@ static uint32_t far_of(const struct unit *unit, const struct insn *in)
 static uint16_t solve(const struct solver *s, uint32_t i)
 {
 	const struct insn *in = &s->unit->ins[i];
-	uint16_t behind = falls_through(in) ? s->live_in[i + 1] : 0;
-	uint16_t here = reads(s->unit, in);
+	unsigned int behind = falls_through(in) ? s->live_in[i + 1] : 0;
+	unsigned int here = reads(s->unit, in);
 
 	if (in->kind == INSN_JUMP || in->kind == INSN_BRANCH)
 		behind |= s->live_in[in->target];
 	else if (in->kind == INSN_CALL)
 		here |= s->live_in[far_of(s->unit, in)] & R1_R5;
-	return here | (behind & (uint16_t)~sets(in));
+	return (uint16_t)(here | (behind & ~sets(in)));
 }
 
 static void queue(struct solver *s, uint32_t i)
@@ -236,7 +235,7 @@ static void sum_up(struct flow *flow, const struct unit *unit, uint32_t f)
 	for (uint32_t i = func->start; i < func->end; i++) {
 		uint16_t depth = frame_depth(unit, &unit->ins[i]);
 
-		sum->writes |= sets(&unit->ins[i]);
+		sum->writes |= (uint16_t)sets(&unit->ins[i]);
 		if (depth > sum->stack)
 			sum->stack = depth;
 	}
@@ -280,9 +279,9 @@ uint16_t flow_undefined(const struct flow *flow, const struct unit *unit, uint32
 
 uint16_t flow_entry_undefined(const struct flow *flow, const struct unit *unit, uint32_t func)
 {
-	uint16_t undefined = R0 | R6_R9;
+	unsigned int undefined = R0 | R6_R9;
 
 	if (unit->funcs[func].entry && !flow->funcs[func].called)
 		undefined |= R3_R5;
-	return flow->live_in[unit->funcs[func].start] & undefined;
+	return (uint16_t)(flow->live_in[unit->funcs[func].start] & undefined);
 }
