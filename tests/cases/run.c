@@ -22,7 +22,7 @@
 #include "kernel.h"
 
 #define SECONDS 30           /* for one trial, also under sanitizers and emulation */
-#define KERNEL_CASES_MIN 150 /* fewer that ran there mean that the check has become void */
+#define KERNEL_CASES_MIN 300 /* fewer that ran there mean that the check has become void */
 
 struct suite {
 	const char *only; /* name of the one engine wanted, or NULL */
