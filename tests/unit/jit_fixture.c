@@ -43,7 +43,11 @@ void prog_func(struct prog *prog, bool entry)
 		prog_end(prog);
 	unit->funcs = grown(unit->funcs, unit->nfuncs + 1, sizeof(*unit->funcs));
 	unit->funcs[unit->nfuncs++] = (struct func){
-		.name = "f", .section = "", .start = unit->nins, .pc = unit->nins, .entry = entry,
+		.name = "f",
+		.section = "",
+		.start = unit->nins,
+		.pc = unit->nins,
+		.entry = entry,
 	};
 }
 
@@ -72,14 +76,20 @@ void prog_end(struct prog *prog)
 
 struct insn alu_reg(unsigned int op, unsigned int w, unsigned int dst, unsigned int src)
 {
-	return (struct insn){.kind = INSN_ALU, .op = (uint8_t)op, .flags = (uint8_t)w,
-			     .dst = (uint8_t)dst, .src = (uint8_t)src};
+	return (struct insn){.kind = INSN_ALU,
+			     .op = (uint8_t)op,
+			     .flags = (uint8_t)w,
+			     .dst = (uint8_t)dst,
+			     .src = (uint8_t)src};
 }
 
 struct insn alu_imm(unsigned int op, unsigned int w, unsigned int dst, int64_t imm)
 {
-	return (struct insn){.kind = INSN_ALU, .op = (uint8_t)op, .flags = (uint8_t)(w | INSN_IMM),
-			     .dst = (uint8_t)dst, .imm = imm};
+	return (struct insn){.kind = INSN_ALU,
+			     .op = (uint8_t)op,
+			     .flags = (uint8_t)(w | INSN_IMM),
+			     .dst = (uint8_t)dst,
+			     .imm = imm};
 }
 
 struct insn imm64(unsigned int dst, uint64_t imm)
@@ -89,20 +99,30 @@ struct insn imm64(unsigned int dst, uint64_t imm)
 
 struct insn load(unsigned int bytes, unsigned int dst, unsigned int src, int32_t off)
 {
-	return (struct insn){.kind = INSN_LOAD, .bytes = (uint8_t)bytes, .dst = (uint8_t)dst,
-			     .src = (uint8_t)src, .off = off};
+	return (struct insn){.kind = INSN_LOAD,
+			     .bytes = (uint8_t)bytes,
+			     .dst = (uint8_t)dst,
+			     .src = (uint8_t)src,
+			     .off = off};
 }
 
 struct insn store(unsigned int bytes, unsigned int dst, int32_t off, unsigned int src)
 {
-	return (struct insn){.kind = INSN_STORE, .bytes = (uint8_t)bytes, .dst = (uint8_t)dst,
-			     .src = (uint8_t)src, .off = off};
+	return (struct insn){.kind = INSN_STORE,
+			     .bytes = (uint8_t)bytes,
+			     .dst = (uint8_t)dst,
+			     .src = (uint8_t)src,
+			     .off = off};
 }
 
 struct insn store_imm(unsigned int bytes, unsigned int dst, int32_t off, int32_t imm)
 {
-	return (struct insn){.kind = INSN_STORE, .bytes = (uint8_t)bytes, .dst = (uint8_t)dst,
-			     .flags = INSN_IMM, .off = off, .imm = imm};
+	return (struct insn){.kind = INSN_STORE,
+			     .bytes = (uint8_t)bytes,
+			     .dst = (uint8_t)dst,
+			     .flags = INSN_IMM,
+			     .off = off,
+			     .imm = imm};
 }
 
 struct insn jump(uint32_t target)
@@ -112,14 +132,20 @@ struct insn jump(uint32_t target)
 
 struct insn branch_reg(unsigned int op, unsigned int w, unsigned int dst, unsigned int src)
 {
-	return (struct insn){.kind = INSN_BRANCH, .op = (uint8_t)op, .flags = (uint8_t)w,
-			     .dst = (uint8_t)dst, .src = (uint8_t)src};
+	return (struct insn){.kind = INSN_BRANCH,
+			     .op = (uint8_t)op,
+			     .flags = (uint8_t)w,
+			     .dst = (uint8_t)dst,
+			     .src = (uint8_t)src};
 }
 
 struct insn branch_imm(unsigned int op, unsigned int w, unsigned int dst, int32_t imm)
 {
-	return (struct insn){.kind = INSN_BRANCH, .op = (uint8_t)op,
-			     .flags = (uint8_t)(w | INSN_IMM), .dst = (uint8_t)dst, .imm = imm};
+	return (struct insn){.kind = INSN_BRANCH,
+			     .op = (uint8_t)op,
+			     .flags = (uint8_t)(w | INSN_IMM),
+			     .dst = (uint8_t)dst,
+			     .imm = imm};
 }
 
 struct insn call(uint32_t func)
@@ -177,7 +203,8 @@ struct native compile(const struct prog *prog, unsigned int features, const stru
 	struct native native = {.mem = mem};
 
 	assert_int_equal(jit_compile(&jit_x86_64, features, &prog->unit, mem, &silent, true,
-				     &native.image), 0);
+				     &native.image),
+			 0);
 	return native;
 }
 

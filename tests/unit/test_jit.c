@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_jit.c - every operation on every pair of registers, against plain C and the interpreter
- *
- * Two programs an operation. The full one loads all ten registers from memory, operates, and
- * stores all ten: nothing but the destination may change. The lean one reads nothing but its
- * operands and returns the destination: what is dead may be clobbered, and is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,29 +10,13 @@
 
 #include <cmocka.h>
 
-#include "jit_fixture.h"
-
-#define NREGS 10 /* r0 .. r9 */
-
-/* What a full program gets as r1. */
-struct machine {
-	uint64_t in[NREGS];
-	uint64_t out[NREGS];
-	uint64_t memory[8];
-};
-
-#define OUT_OFF 80
-#define MEMORY_OFF 160
-
-static const uint64_t edges[] = {
-	0, 1, 2, 7, 31, 32, 63, 64, 0x7f, 0x80, 0xff, 0x8000, 0x7fffffff, 0x80000000,
-	0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffff80000000,
-	0xffffffffffffffff, 0x123456789abcdef0,
-};
+#include "jit_trial.h"
 
 static const int32_t imm_edges[] = {
-	0, 1, -1, 2, 3, 8, 10, 31, 32, 63, 64, 127, 128, -127, -128, -129, 255, 256, 0xffff,
-	0x10000, 0x40000000, INT32_MAX, INT32_MIN, INT32_MIN + 1, -7,
+	0,   1,   -1,     2,       3,          8,         10,        31,
+	32,  63,  64,     127,     128,        -127,      -128,      -129,
+	255, 256, 0xffff, 0x10000, 0x40000000, INT32_MAX, INT32_MIN, INT32_MIN + 1,
+	-7,
 };
 
 /* ---- reference ---- */
@@ -106,119 +86,6 @@ static bool ref_cond(unsigned int op, uint64_t a, uint64_t b)
 	}
 }
 
-/* ---- programs ---- */
-
-/* All ten registers from the machine; its address stays in the frame. */
-static void full_begin(struct prog *prog)
-{
-	prog_init(prog);
-	prog_func(prog, true);
-	prog_add(prog, store(8, 10, -8, 1));
-	for (unsigned int r = 0; r < NREGS; r++)
-		if (r != 1)
-			prog_add(prog, load(8, r, 1, (int32_t)(8 * r)));
-	prog_add(prog, load(8, 1, 1, 8));
-}
-
-static void full_end(struct prog *prog)
-{
-	prog_add(prog, store(8, 10, -16, 0));
-	prog_add(prog, load(8, 0, 10, -8));
-	for (unsigned int r = 1; r < NREGS; r++)
-		prog_add(prog, store(8, 0, (int32_t)(OUT_OFF + 8 * r), r));
-	prog_add(prog, load(8, 1, 10, -16));
-	prog_add(prog, store(8, 0, OUT_OFF, 1));
-	prog_add(prog, leave());
-	prog_end(prog);
-	interp_prepare(&prog->unit);
-}
-
-/* dst and src alone; r1 is the machine until the last load. */
-static void lean(struct prog *prog, struct insn in)
-{
-	unsigned int first = in.dst == 1 ? in.src : in.dst, last = in.dst == 1 ? in.dst : in.src;
-
-	prog_init(prog);
-	prog_func(prog, true);
-	prog_add(prog, load(8, first, 1, (int32_t)(8 * first)));
-	if (last != first)
-		prog_add(prog, load(8, last, 1, (int32_t)(8 * last)));
-	prog_add(prog, in);
-	prog_add(prog, alu_reg(ALU_MOV, INSN_W64, 0, in.dst));
-	prog_add(prog, leave());
-	prog_end(prog);
-	interp_prepare(&prog->unit);
-}
-
-static void machine_init(struct machine *m)
-{
-	for (unsigned int r = 0; r < NREGS; r++) {
-		m->in[r] = 0xa5a5000000000000u + 0x1111111111u * r;
-		m->out[r] = 0xdead;
-	}
-	memset(m->memory, 0x96, sizeof(m->memory));
-}
-
-/* Run on both engines; they and @expect (of NREGS) must agree. */
-static void full_check(const struct prog *prog, const struct native *native,
-		       const struct machine *start, const uint64_t *expect)
-{
-	struct machine jit = *start, interp = *start;
-
-	call_native(native, 0, (uint64_t)(uintptr_t)&jit, sizeof(jit));
-	interp_run(&prog->unit, 0, (uint64_t)(uintptr_t)&interp, sizeof(interp));
-	if (memcmp(jit.out, expect, sizeof(jit.out)) == 0 &&
-	    memcmp(&jit, &interp, sizeof(jit)) == 0)
-		return;
-	for (uint32_t i = 0; i < prog->unit.nins; i++) {
-		char text[80];
-
-		disasm(&prog->unit, i, text, sizeof(text));
-		print_error("%s\n", text);
-	}
-	for (unsigned int r = 0; r < NREGS; r++)
-		print_error("r%u in %#llx want %#llx jit %#llx interp %#llx\n", r,
-			    (unsigned long long)start->in[r], (unsigned long long)expect[r],
-			    (unsigned long long)jit.out[r], (unsigned long long)interp.out[r]);
-	fail();
-}
-
-/* A full and a lean program of one insn, compiled. */
-struct trial {
-	struct prog full, lean;
-	struct native full_native, lean_native;
-};
-
-static void trial_init(struct trial *t, struct insn in, unsigned int features)
-{
-	full_begin(&t->full);
-	prog_add(&t->full, in);
-	full_end(&t->full);
-	lean(&t->lean, in);
-	t->full_native = compile(&t->full, features, near_mem());
-	t->lean_native = compile(&t->lean, features, near_mem());
-}
-
-static void trial_fini(struct trial *t)
-{
-	native_fini(&t->full_native);
-	native_fini(&t->lean_native);
-	prog_fini(&t->full);
-	prog_fini(&t->lean);
-}
-
-/* One run of both: @dst shall become @expect and nothing else change. */
-static void trial_check(const struct trial *t, const struct machine *m, unsigned int dst,
-			uint64_t expect)
-{
-	uint64_t out[NREGS];
-
-	memcpy(out, m->in, sizeof(out));
-	out[dst] = expect;
-	full_check(&t->full, &t->full_native, m, out);
-	assert_int_equal(call_native(&t->lean_native, 0, (uint64_t)(uintptr_t)m, 0), expect);
-}
-
 /* ---- arithmetic ---- */
 
 static void try_reg_edges(const struct trial *t, const struct insn *in)
@@ -227,8 +94,8 @@ static void try_reg_edges(const struct trial *t, const struct insn *in)
 	uint64_t a;
 
 	machine_init(&m);
-	for (size_t i = 0; i < NELEMS(edges); i++) {
-		for (size_t k = 0; k < NELEMS(edges); k++) {
+	for (size_t i = 0; i < NEDGES; i++) {
+		for (size_t k = 0; k < NEDGES; k++) {
 			m.in[in->dst] = edges[i];
 			m.in[in->src] = edges[k];
 			a = m.in[in->dst]; /* edges[k] if both are one register */
@@ -268,7 +135,7 @@ static void try_alu_imm(unsigned int op, unsigned int w, unsigned int dst, int32
 
 	machine_init(&m);
 	trial_init(&t, in, 0);
-	for (size_t i = 0; i < NELEMS(edges); i++) {
+	for (size_t i = 0; i < NEDGES; i++) {
 		m.in[dst] = edges[i];
 		trial_check(&t, &m, dst, ref_alu(op, w, edges[i], (uint64_t)(int64_t)imm));
 	}
@@ -293,7 +160,7 @@ static void try_unary(struct insn in, uint64_t (*ref)(const struct insn *in, uin
 
 	machine_init(&m);
 	trial_init(&t, in, 0);
-	for (size_t i = 0; i < NELEMS(edges); i++) {
+	for (size_t i = 0; i < NEDGES; i++) {
 		m.in[in.src] = edges[i];
 		trial_check(&t, &m, in.dst, ref(&in, edges[i]));
 	}
@@ -307,8 +174,9 @@ static uint64_t ref_neg(const struct insn *in, uint64_t value)
 
 static uint64_t ref_movsx(const struct insn *in, uint64_t value)
 {
-	int64_t wide = in->bytes == 1 ? (int8_t)value : in->bytes == 2 ? (int16_t)value
-								       : (int32_t)value;
+	int64_t wide = in->bytes == 1   ? (int8_t)value
+		       : in->bytes == 2 ? (int16_t)value
+					: (int32_t)value;
 
 	return in->flags & INSN_W64 ? (uint64_t)wide : (uint32_t)wide;
 }
@@ -333,8 +201,12 @@ static void test_neg_swap(void **state)
 				  ref_neg);
 		for (uint8_t op = SWAP_LE; op <= SWAP_ALWAYS; op++)
 			for (uint8_t bytes = 2; bytes <= 8; bytes *= 2)
-				try_unary((struct insn){.kind = INSN_SWAP, .op = op, .dst = r,
-							.src = r, .bytes = bytes}, ref_swap);
+				try_unary((struct insn){.kind = INSN_SWAP,
+							.op = op,
+							.dst = r,
+							.src = r,
+							.bytes = bytes},
+					  ref_swap);
 	}
 }
 
@@ -345,9 +217,12 @@ static void test_movsx(void **state)
 		for (uint8_t src = 0; src < NREGS; src++)
 			for (uint8_t w = 0; w <= INSN_W64; w++)
 				for (uint8_t bytes = 1; bytes <= (w ? 4 : 2); bytes *= 2)
-					try_unary((struct insn){.kind = INSN_MOVSX, .flags = w,
-								.dst = dst, .src = src,
-								.bytes = bytes}, ref_movsx);
+					try_unary((struct insn){.kind = INSN_MOVSX,
+								.flags = w,
+								.dst = dst,
+								.src = src,
+								.bytes = bytes},
+						  ref_movsx);
 }
 
 static uint64_t ref_imm64(const struct insn *in, uint64_t value)
@@ -367,7 +242,7 @@ static void test_imm64(void **state)
 
 		in.src = in.dst;
 		try_unary(in, ref_imm64);
-		for (size_t i = 0; i < NELEMS(edges); i++) {
+		for (size_t i = 0; i < NEDGES; i++) {
 			in.imm = (int64_t)edges[i];
 			try_unary(in, ref_imm64);
 		}
@@ -407,8 +282,8 @@ static uint64_t cut(unsigned int op, unsigned int w, uint64_t value)
 	return op >= COND_SGT ? (uint64_t)(int64_t)(int32_t)value : (uint32_t)value;
 }
 
-static void check_branch(const struct prog *prog, const struct native *native,
-			 const uint64_t *regs, bool taken)
+static void check_branch(const struct prog *prog, const struct native *native, const uint64_t *regs,
+			 bool taken)
 {
 	uint64_t r1 = (uint64_t)(uintptr_t)regs;
 
@@ -424,12 +299,12 @@ static void try_branch_reg(unsigned int op, unsigned int w, unsigned int dst, un
 
 	branch_prog(&prog, branch_reg(op, w, dst, src));
 	native = compile(&prog, 0, near_mem());
-	for (size_t i = 0; i < NELEMS(edges); i++) {
-		for (size_t k = 0; k < NELEMS(edges); k++) {
+	for (size_t i = 0; i < NEDGES; i++) {
+		for (size_t k = 0; k < NEDGES; k++) {
 			regs[dst] = edges[i];
 			regs[src] = edges[k];
-			check_branch(&prog, &native, regs, ref_cond(op, cut(op, w, regs[dst]),
-								    cut(op, w, regs[src])));
+			check_branch(&prog, &native, regs,
+				     ref_cond(op, cut(op, w, regs[dst]), cut(op, w, regs[src])));
 		}
 	}
 	native_fini(&native);
@@ -455,7 +330,7 @@ static void try_branch_imm(unsigned int op, unsigned int w, unsigned int dst, in
 
 	branch_prog(&prog, branch_imm(op, w, dst, imm));
 	native = compile(&prog, 0, near_mem());
-	for (size_t i = 0; i < NELEMS(edges); i++) {
+	for (size_t i = 0; i < NEDGES; i++) {
 		regs[dst] = edges[i];
 		check_branch(&prog, &native, regs, ref_cond(op, cut(op, w, edges[i]), b));
 	}
@@ -476,9 +351,9 @@ static void test_branch_imm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alu_reg),	  cmocka_unit_test(test_alu_imm),
-		cmocka_unit_test(test_neg_swap),  cmocka_unit_test(test_movsx),
-		cmocka_unit_test(test_imm64),	  cmocka_unit_test(test_branch_reg),
+		cmocka_unit_test(test_alu_reg),    cmocka_unit_test(test_alu_imm),
+		cmocka_unit_test(test_neg_swap),   cmocka_unit_test(test_movsx),
+		cmocka_unit_test(test_imm64),      cmocka_unit_test(test_branch_reg),
 		cmocka_unit_test(test_branch_imm),
 	};
 
