@@ -10,67 +10,50 @@
 
 #include "cli.h"
 
-/*
- * What the libraries said: kept until it is known whether the call failed, so that a
- * fallback that worked stays quiet and all reasons of a failure are shown.
- */
-struct reasons {
-	char *text;
-	size_t len;
-	FILE *to;
-};
-
+/* What no longer fits is dropped: the first reasons are the ones that matter. */
 static void keep_reason(void *ctx, const char *message)
 {
 	struct reasons *reasons = ctx;
+	size_t room = sizeof(reasons->text) - reasons->len;
+	int len = snprintf(reasons->text + reasons->len, room, "%s\n", message);
 
-	if (reasons->to)
-		fprintf(reasons->to, "%s\n", message);
+	if (len > 0 && (size_t)len < room)
+		reasons->len += (size_t)len;
 }
 
-static void reasons_init(struct reasons *reasons)
+static void keep_heap_reason(void *ctx, const char *message)
 {
-	*reasons = (struct reasons){0};
-	reasons->to = open_memstream(&reasons->text, &reasons->len);
+	char line[600];
+
+	snprintf(line, sizeof(line), "executable memory: %s", message);
+	keep_reason(ctx, line);
 }
 
-static void show_reasons(char *text, const char *name)
+/* Report that what @name stands for failed with @err. */
+static void report(struct reasons *reasons, int err, const char *name)
 {
+	char *text = reasons->text;
 	char *line;
 
+	reasons->text[reasons->len] = '\0';
+	if (!reasons->len)
+		cli_error("%s: %s", name, strerror(-err));
 	while ((line = strsep(&text, "\n"))) {
 		if (*line)
-			cli_error("%s: %s", name, line);
+			cli_error("%s", line);
 	}
 }
 
-/* End of a call that returned @err: report it if it failed. 0 or -1. */
-static int reasons_fini(struct reasons *reasons, int err, const char *name)
+static int make_heap(enum pp_writer writer, struct loaded *loaded)
 {
-	if (reasons->to)
-		fclose(reasons->to);
-	if (err && reasons->len)
-		show_reasons(reasons->text, name);
-	else if (err)
-		cli_error("%s: %s", name, strerror(-err));
-	free(reasons->text);
-	return err ? -1 : 0;
-}
-
-static int make_heap(enum pp_writer writer, struct pp_heap **heap)
-{
-	struct reasons reasons;
 	struct pp_opts opts = {
 		.size = sizeof(opts),
 		.writer = writer,
-		.log = keep_reason,
-		.log_ctx = &reasons,
+		.log = keep_heap_reason,
+		.log_ctx = &loaded->reasons,
 	};
-	int err;
 
-	reasons_init(&reasons);
-	err = pp_heap_new(&opts, heap);
-	return reasons_fini(&reasons, err, "executable memory");
+	return pp_heap_new(&opts, &loaded->heap);
 }
 
 static void print_text(void *ctx, const char *text, size_t len)
@@ -88,21 +71,23 @@ static int open_bytes(const struct load_opts *opts, const struct bytes *file,
 }
 
 static int open_and_load(const struct load_opts *opts, const struct bytes *file,
-			 const struct pp_bpf_opts *bpf, struct pp_bpf_object **object)
+			 struct loaded *loaded)
 {
-	struct pp_bpf_object *opened;
-	int err = open_bytes(opts, file, bpf, &opened);
+	struct pp_bpf_opts bpf = {
+		.size = sizeof(bpf),
+		.heap = loaded->heap,
+		.name = opts->name,
+		.flags = opts->flags,
+		.log = keep_reason,
+		.log_ctx = &loaded->reasons,
+		.print = print_text,
+	};
+	int err = open_bytes(opts, file, &bpf, &loaded->object);
 
-	if (err)
-		return err;
-	if (opts->prepare)
-		err = opts->prepare(opened);
+	if (!err && opts->prepare)
+		err = opts->prepare(loaded->object);
 	if (!err)
-		err = pp_bpf_load(opened);
-	if (err)
-		pp_bpf_close(opened);
-	else
-		*object = opened;
+		err = pp_bpf_load(loaded->object);
 	return err;
 }
 
@@ -123,38 +108,28 @@ static int check_kind(const struct load_opts *opts, const struct bytes *file)
 
 int load_object(const struct load_opts *opts, const struct bytes *file, struct loaded *loaded)
 {
-	struct reasons reasons;
-	struct loaded done = {0};
-	struct pp_bpf_opts bpf = {
-		.size = sizeof(bpf),
-		.name = opts->name,
-		.flags = opts->flags,
-		.log = keep_reason,
-		.log_ctx = &reasons,
-		.print = print_text,
-	};
-	int err;
+	int err = 0;
 
+	*loaded = (struct loaded){0};
 	if (check_kind(opts, file))
 		return -1;
-	if (!(opts->flags & PP_BPF_NO_JIT) && make_heap(opts->writer, &done.heap))
-		return -1;
-	bpf.heap = done.heap;
-	reasons_init(&reasons);
-	err = open_and_load(opts, file, &bpf, &done.object);
-	err = reasons_fini(&reasons, err, opts->name);
-	if (err)
-		load_fini(&done);
-	else
-		*loaded = done;
-	return err;
+	if (!(opts->flags & PP_BPF_NO_JIT))
+		err = make_heap(opts->writer, loaded);
+	if (!err)
+		err = open_and_load(opts, file, loaded);
+	if (!err)
+		return 0;
+	report(&loaded->reasons, err, opts->name);
+	load_fini(loaded);
+	return -1;
 }
 
 void load_fini(struct loaded *loaded)
 {
 	pp_bpf_close(loaded->object);
 	pp_heap_free(loaded->heap);
-	*loaded = (struct loaded){0};
+	loaded->object = NULL;
+	loaded->heap = NULL;
 }
 
 static void report_names(const struct loaded *loaded, const char *file, const char *name)

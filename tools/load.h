@@ -22,13 +22,26 @@ struct load_opts {
 	int (*prepare)(struct pp_bpf_object *object);
 };
 
-/* struct loaded - an object and the heap that its code is in */
+/*
+ * What the libraries said, a line each: kept until it is known whether the call failed, so that
+ * a fallback that worked stays quiet and all reasons of a failure are shown.
+ */
+struct reasons {
+	char text[4096];
+	size_t len;
+};
+
+/* struct loaded - an object and the heap that its code is in, which both point to @reasons */
 struct loaded {
 	struct pp_heap *heap;
 	struct pp_bpf_object *object;
+	struct reasons reasons;
 };
 
-/* load_object - 0, or -1 after error messages; programs print to standard error */
+/*
+ * load_object - 0, or -1 after error messages; programs print to standard error
+ * @loaded: stays where it is until load_fini(); on failure there is nothing to give back
+ */
 int load_object(const struct load_opts *opts, const struct bytes *file, struct loaded *loaded);
 void load_fini(struct loaded *loaded);
 
