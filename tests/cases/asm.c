@@ -31,7 +31,8 @@ struct assembly {
 	struct mark labels[MAX_LABELS], fixups[MAX_FIXUPS];
 	unsigned int nlabels, nfixups;
 	uint32_t repeat, repeat_from; /* times, 0 outside; first slot */
-	unsigned int repeat_marks;    /* labels and fixups before it */
+	unsigned int repeat_line;
+	unsigned int repeat_marks; /* labels and fixups before it */
 };
 
 static int refuse(const struct assembly *as, const char *why)
@@ -153,6 +154,7 @@ static int begin_repeat(struct assembly *as, struct stmt *st)
 		return refuse(as, "bad .repeat count");
 	as->repeat = (uint32_t)times;
 	as->repeat_from = as->nslots;
+	as->repeat_line = as->line;
 	as->repeat_marks = as->nlabels + as->nfixups;
 	return 0;
 }
@@ -221,8 +223,10 @@ static int resolve_all(struct assembly *as)
 {
 	int err = 0;
 
-	if (as->repeat)
+	if (as->repeat) {
+		as->line = as->repeat_line;
 		return refuse(as, ".repeat without .end");
+	}
 	for (unsigned int i = 0; !err && i < as->nfixups; i++)
 		err = resolve(as, &as->fixups[i]);
 	return err;
