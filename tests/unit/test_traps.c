@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_traps.c - what is not code traps: proven by running it, in children
+ *
+ * x86-64 stops with SIGTRAP at every offset (INT3); arm64 too, at every instruction (BRK);
+ * RISC-V with SIGILL at every halfword.
+ */
+#include "heap_test.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#if defined(__x86_64__)
+#define ENTRY 1u
+#define TRAP_SIGNAL SIGTRAP
+#elif defined(__aarch64__)
+#define ENTRY 4u
+#define TRAP_SIGNAL SIGTRAP
+#else
+#define ENTRY 2u
+#define TRAP_SIGNAL SIGILL
+#endif
+
+static void run_at(void *rx)
+{
+	signal(TRAP_SIGNAL, SIG_DFL); /* sanitizers would report it */
+	call(rx);
+}
+
+static bool traps_at(uint8_t *rx)
+{
+	int status = run_child(run_at, rx);
+
+	return WIFSIGNALED(status) && WTERMSIG(status) == TRAP_SIGNAL;
+}
+
+static void live_code_runs(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+
+	assert_int_equal(run_child(run_at, test_block(heap, 64, 1)), 0);
+	pp_heap_free(heap);
+}
+
+static void freed_chunk_traps_at_each_offset(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	uint8_t *freed = test_block(heap, 64, 1);
+
+	assert_int_equal(pp_free(heap, freed), 0);
+	for (size_t i = 0; i < 64; i += ENTRY)
+		assert_true(traps_at(freed + i));
+	pp_heap_free(heap);
+}
+
+static void freed_large_block_traps(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 2);
+	size_t size = 2 * MIB + 4096;
+	uint8_t *freed = test_block(heap, size, 1);
+
+	assert_int_equal(pp_free(heap, freed), 0);
+	assert_true(traps_at(freed));
+	assert_true(traps_at(freed + 2 * MIB - ENTRY));
+	assert_true(traps_at(freed + 2 * MIB));
+	assert_true(traps_at(freed + size - ENTRY));
+	pp_heap_free(heap);
+}
+
+/* From the start, and in a pack that was mapped later: the first bytes, a middle, the last. */
+static void never_used_memory_traps(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 2);
+	uint8_t *block = test_block(heap, 2 * MIB, 1), *next = test_block(heap, 64, 1);
+
+	assert_ptr_equal(next, block + 2 * MIB);
+	assert_true(traps_at(next + 64));
+	assert_true(traps_at(next + MIB + 12));
+	assert_true(traps_at(next + 2 * MIB - ENTRY));
+	assert_int_equal(pp_free(heap, next), 0);
+	assert_true(traps_at(next));
+	pp_heap_free(heap);
+}
+
+/* The probe ran in the first chunk of the heap, and left nothing. */
+static void probe_leaves_traps(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	uintptr_t lo, hi;
+
+	pp_heap_range(heap, &lo, &hi);
+	for (size_t i = 0; i < 64; i += ENTRY)
+		assert_true(traps_at((uint8_t *)lo + i));
+	pp_heap_free(heap);
+}
+
+/* Also where the emitter wrote more than it said it used. */
+static void tail_padding_traps(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	struct pp_code code;
+	size_t used;
+
+	assert_int_equal(pp_alloc(heap, 64, &code), 0);
+	memset(code.rw, 0x90, code.size);
+	used = emit_return(code.rw, 3);
+	assert_int_equal(pp_finalize(heap, &code, used), 0);
+	assert_int_equal(call(code.rx), 3);
+	for (size_t i = used; i < 64; i += ENTRY)
+		assert_true(traps_at((uint8_t *)code.rx + i));
+	pp_heap_free(heap);
+}
+
+static void open_block_traps(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	struct pp_code code;
+
+	assert_int_equal(pp_alloc(heap, 64, &code), 0);
+	emit_return(code.rw, 3);
+	assert_true(traps_at(code.rx));
+	assert_int_equal(pp_abort(heap, &code), 0);
+	assert_true(traps_at(code.rx));
+	pp_heap_free(heap);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH_WRITER(live_code_runs),          EACH_WRITER(freed_chunk_traps_at_each_offset),
+		EACH_WRITER(freed_large_block_traps), EACH_WRITER(never_used_memory_traps),
+		EACH_WRITER(probe_leaves_traps),      EACH_WRITER(tail_padding_traps),
+		EACH_WRITER(open_block_traps),
+	};
+
+	return cmocka_run_group_tests_name("traps", tests, NULL, NULL);
+}
