@@ -16,13 +16,13 @@
 #define GROUPS_MAX 4000u
 
 static const struct cli_option stress_options[] = {
-	{"--groups", "N", CLI_COUNT, offsetof(struct stress_settings, groups), 0,
+	{"--groups", "N", CLI_COUNT, 0, offsetof(struct stress_settings, groups),
 	 "groups of 8 programs, 5 of them called; default 20, at most 4000"},
-	{"--runs", "N", CLI_COUNT, offsetof(struct stress_settings, runs), 0,
+	{"--runs", "N", CLI_COUNT, 0, offsetof(struct stress_settings, runs),
 	 "timed runs of each arm, which take turns; default 21, at most 1000"},
-	{"--json", NULL, CLI_SWITCH, offsetof(struct stress_settings, json), 0,
+	{"--json", NULL, CLI_SWITCH, 0, offsetof(struct stress_settings, json),
 	 "print JSON instead of the table"},
-	{"--csv", "FILE", CLI_TEXT, offsetof(struct stress_settings, csv), 0,
+	{"--csv", "FILE", CLI_TEXT, 0, offsetof(struct stress_settings, csv),
 	 "also write the table to FILE as comma-separated values"},
 	{0},
 };

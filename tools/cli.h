@@ -35,16 +35,16 @@ enum cli_type {
  * struct cli_option - one argument
  * @name: "--repeat", or "FILE" for an operand
  * @value: what the option's value is called; NULL for operands, switches and picks
- * @at: offset of its place in the settings
  * @pick: non-zero, for CLI_PICK
+ * @at: offset of its place in the settings
  * @help: what it does, with units and default; a line break in it is kept
  */
 struct cli_option {
 	const char *name;
 	const char *value;
 	enum cli_type type;
-	size_t at;
 	int pick;
+	size_t at;
 	const char *help;
 };
 

@@ -25,14 +25,14 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"FILE", NULL, CLI_NEEDED, offsetof(struct settings, file), 0,
+	{"FILE", NULL, CLI_NEEDED, 0, offsetof(struct settings, file),
 	 "an eBPF ELF object as clang -target bpf writes it; - for standard input"},
-	{"--prog", "NAME", CLI_TEXT, offsetof(struct settings, prog), 0,
+	{"--prog", "NAME", CLI_TEXT, 0, offsetof(struct settings, prog),
 	 "list only this program and the functions that it calls; default: all"},
-	{"--native", NULL, CLI_SWITCH, offsetof(struct settings, native), 0,
+	{"--native", NULL, CLI_SWITCH, 0, offsetof(struct settings, native),
 	 "compile, and show native code to the right of the eBPF it is made from:\n"
 	 "its offset in the object's image (hex), its bytes, the instruction"},
-	{"--raw", NULL, CLI_SWITCH, offsetof(struct settings, raw), 0,
+	{"--raw", NULL, CLI_SWITCH, 0, offsetof(struct settings, raw),
 	 "FILE is an array of 8-byte instructions, one program named main"},
 	{0},
 };

@@ -25,13 +25,13 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"MEM", NULL, CLI_OPERAND, offsetof(struct settings, mem), 0,
+	{"MEM", NULL, CLI_OPERAND, 0, offsetof(struct settings, mem),
 	 "the memory, in pairs of hex digits with spaces between; default: none,\n"
 	 "r1 = 0 and r2 = 0"},
-	{"--jit", NULL, CLI_PICK, offsetof(struct settings, engine), ENGINE_JIT,
+	{"--jit", NULL, CLI_PICK, ENGINE_JIT, offsetof(struct settings, engine),
 	 "run native code; the default"},
-	{"--interp", NULL, CLI_PICK, offsetof(struct settings, engine), ENGINE_INTERP, "interpret"},
-	{"--elf", NULL, CLI_SWITCH, offsetof(struct settings, elf), 0,
+	{"--interp", NULL, CLI_PICK, ENGINE_INTERP, offsetof(struct settings, engine), "interpret"},
+	{"--elf", NULL, CLI_SWITCH, 0, offsetof(struct settings, elf),
 	 "standard input is an eBPF ELF object, as hex bytes or as it is; its first\n"
 	 "program runs"},
 	{0},

@@ -27,32 +27,32 @@ struct settings {
 };
 
 static const struct cli_option options[] = {
-	{"FILE", NULL, CLI_NEEDED, offsetof(struct settings, file), 0,
+	{"FILE", NULL, CLI_NEEDED, 0, offsetof(struct settings, file),
 	 "an eBPF ELF object as clang -target bpf writes it; - for standard input"},
-	{"--prog", "NAME", CLI_TEXT, offsetof(struct settings, prog), 0,
+	{"--prog", "NAME", CLI_TEXT, 0, offsetof(struct settings, prog),
 	 "run only this program; default: all, in the order of the file"},
-	{"--mem", "HEX", CLI_TEXT, offsetof(struct settings, mem), 0,
+	{"--mem", "HEX", CLI_TEXT, 0, offsetof(struct settings, mem),
 	 "the data, in pairs of hex digits; spaces and colons may stand between\n"
 	 "pairs. Default: no data, r1 = 0 and r2 = 0"},
-	{"--data", "FILE", CLI_TEXT, offsetof(struct settings, data), 0,
+	{"--data", "FILE", CLI_TEXT, 0, offsetof(struct settings, data),
 	 "the data, from a file; - for standard input"},
-	{"--repeat", "N", CLI_COUNT, offsetof(struct settings, repeat), 0,
+	{"--repeat", "N", CLI_COUNT, 0, offsetof(struct settings, repeat),
 	 "run each program N times on the same copy of the data; default: 1, which\n"
 	 "shows the time of a cold run"},
-	{"--jit", NULL, CLI_PICK, offsetof(struct settings, engine), ENGINE_JIT,
+	{"--jit", NULL, CLI_PICK, ENGINE_JIT, offsetof(struct settings, engine),
 	 "run native code; the default where this machine has a JIT"},
-	{"--interp", NULL, CLI_PICK, offsetof(struct settings, engine), ENGINE_INTERP,
+	{"--interp", NULL, CLI_PICK, ENGINE_INTERP, offsetof(struct settings, engine),
 	 "interpret; makes no executable memory"},
-	{"--diff", NULL, CLI_PICK, offsetof(struct settings, engine), ENGINE_DIFF,
+	{"--diff", NULL, CLI_PICK, ENGINE_DIFF, offsetof(struct settings, engine),
 	 "run both, each with its own maps and data, and fail unless results and\n"
 	 "data agree. Programs that return the time, a random number or an address\n"
 	 "differ by nature"},
-	{"--writer", "NAME", CLI_TEXT, offsetof(struct settings, writer), 0,
+	{"--writer", "NAME", CLI_TEXT, 0, offsetof(struct settings, writer),
 	 "how code is written: auto, poke (no writable view) or alias (a second,\n"
 	 "writable view at another address); default: auto"},
-	{"--raw", NULL, CLI_SWITCH, offsetof(struct settings, raw), 0,
+	{"--raw", NULL, CLI_SWITCH, 0, offsetof(struct settings, raw),
 	 "FILE is an array of 8-byte instructions, one program named main"},
-	{"--json", NULL, CLI_SWITCH, offsetof(struct settings, json), 0,
+	{"--json", NULL, CLI_SWITCH, 0, offsetof(struct settings, json),
 	 "print JSON: {\"programs\": [{\"name\": ..., \"result\": \"0x...\", \"runs\": ...,\n"
 	 "\"ns_per_run\": ..., \"engine\": \"jit\"}]}; with --diff also \"agree\" and\n"
 	 "\"interp_ns_per_run\""},
