@@ -59,12 +59,12 @@ static void put_quoted(FILE *to, const char *text)
 static void put_key(struct json *json, const char *key)
 {
 	if (json->comma)
-		fputs(", ", json->to);
+		putc(',', json->to);
 	json->comma = true;
 	if (!key)
 		return;
 	put_quoted(json->to, key);
-	fputs(": ", json->to);
+	putc(':', json->to);
 }
 
 void json_open(struct json *json, const char *key, char bracket)

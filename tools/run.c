@@ -53,8 +53,8 @@ static const struct cli_option options[] = {
 	{"--raw", NULL, CLI_SWITCH, 0, offsetof(struct settings, raw),
 	 "FILE is an array of 8-byte instructions, one program named main"},
 	{"--json", NULL, CLI_SWITCH, 0, offsetof(struct settings, json),
-	 "print JSON: {\"programs\": [{\"name\": ..., \"result\": \"0x...\", \"runs\": ...,\n"
-	 "\"ns_per_run\": ..., \"engine\": \"jit\"}]}; with --diff also \"agree\" and\n"
+	 "print JSON: {\"programs\":[{\"name\":..,\"result\":\"0x..\",\"runs\":..,\n"
+	 "\"ns_per_run\":..,\"engine\":\"jit\"}]}; with --diff also \"agree\" and\n"
 	 "\"interp_ns_per_run\""},
 	{0},
 };
