@@ -10,14 +10,32 @@
 
 #include <cpuid.h>
 
+#define FEATURES_KNOWN 0x80000000u /* not one of the X64_ bits */
+
+/* SDM volume 2A, CPUID, leaf 7. BMI2 works on general registers: no OS support needed. */
+static unsigned int ask_cpu(void)
+{
+	unsigned int eax, ebx, ecx, edx;
+
+	if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+		return 0;
+	return ebx & bit_BMI2 ? X64_BMI2 : 0;
+}
+
+/*
+ * Asked once: under a hypervisor each CPUID is an exit, longer than it takes to compile a small
+ * program. Threads that ask at the same time get the same answer.
+ */
 unsigned int x64_features(void)
 {
-	unsigned int eax, ebx, ecx, edx, bits = 0;
+	static unsigned int known;
+	unsigned int bits = __atomic_load_n(&known, __ATOMIC_RELAXED);
 
-	/* SDM volume 2A, CPUID, leaf 7. BMI2 works on general registers: no OS support needed. */
-	if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ebx & bit_BMI2))
-		bits |= X64_BMI2;
-	return bits;
+	if (!(bits & FEATURES_KNOWN)) {
+		bits = ask_cpu() | FEATURES_KNOWN;
+		__atomic_store_n(&known, bits, __ATOMIC_RELAXED);
+	}
+	return bits & ~FEATURES_KNOWN;
 }
 
 const struct jit_arch *jit_host_arch(void)
