@@ -5,7 +5,8 @@
  *	text		disassembled and assembled again: the same bytes
  *	interp		the interpreter
  *	jit		native code for this CPU, in a heap
- *	jit-baseline	the same without what not every CPU of the arch has
+ *	jit-baseline	the same without what not every CPU of the arch has, and in a heap near
+ *			the helpers, so that calls take their short form
  *	kernel		the running kernel, kernel.h
  *	load		for cases that must be refused: the public interface refuses them
  */
@@ -147,13 +148,21 @@ static void try_interp(const struct test_case *tc, struct verdict *verdict)
 	try_with(tc, interpret, verdict);
 }
 
-static int run_image(const struct program *program, unsigned int features,
-		     const struct arena *arena, const struct log *log, uint64_t *r0)
+/* What native code may use, and where its heap should lie, if that matters. */
+struct target {
+	unsigned int features;
+	const void *anchor;
+};
+
+static int run_image(const struct program *program, struct target target, const struct arena *arena,
+		     struct verdict *verdict, uint64_t *r0)
 {
+	const struct log log = {keep_reason, verdict};
 	const struct pp_opts opts = {.size = sizeof(opts),
+				     .anchor = target.anchor,
 				     .flags = PP_SMALL_PAGES,
-				     .log = log->fn,
-				     .log_ctx = log->ctx};
+				     .log = keep_reason,
+				     .log_ctx = verdict};
 	struct jit_image image;
 	struct jit_mem mem;
 	struct pp_heap *heap;
@@ -163,7 +172,8 @@ static int run_image(const struct program *program, unsigned int features,
 	if (err)
 		return err;
 	mem = jit_mem_heap(heap);
-	err = jit_compile(jit_host_arch(), features, &program->unit, &mem, log, false, &image);
+	err = jit_compile(jit_host_arch(), target.features, &program->unit, &mem, &log, false,
+			  &image);
 	if (err)
 		goto free_heap;
 	entry = (pp_bpf_entry_fn)(uintptr_t)(image.rx + image.entry[0]);
@@ -177,17 +187,17 @@ free_heap:
 static int run_jit(struct program *program, const struct arena *arena, struct verdict *verdict,
 		   uint64_t *r0)
 {
-	const struct log log = {keep_reason, verdict};
+	const struct target target = {.features = jit_host_arch()->features()};
 
-	return run_image(program, jit_host_arch()->features(), arena, &log, r0);
+	return run_image(program, target, arena, verdict, r0);
 }
 
 static int run_baseline(struct program *program, const struct arena *arena, struct verdict *verdict,
 			uint64_t *r0)
 {
-	const struct log log = {keep_reason, verdict};
+	const struct target target = {.anchor = (const void *)(uintptr_t)program_helpers[0].fn};
 
-	return run_image(program, 0, arena, &log, r0);
+	return run_image(program, target, arena, verdict, r0);
 }
 
 static void try_jit(const struct test_case *tc, struct verdict *verdict)
