@@ -30,11 +30,20 @@ static int check_opts(struct pp_opts *opts)
 	return 0;
 }
 
+/*
+ * One page more than the packs, never mapped: what runs off the last pack faults, and the kernel
+ * cannot merge it with another heap's first into one line of smaps.
+ */
+static size_t guarded(size_t size)
+{
+	return size + os_page_size();
+}
+
 /* Addresses and what keeps account of them. */
 static int reserve(struct pp_heap *heap, size_t packs, const void *anchor)
 {
 	void *base;
-	int err = os_reserve(packs * PACK_SIZE, anchor, &base);
+	int err = os_reserve(guarded(packs * PACK_SIZE), anchor, &base);
 
 	if (err)
 		return err;
@@ -52,7 +61,7 @@ static int reserve(struct pp_heap *heap, size_t packs, const void *anchor)
 fini_index:
 	index_fini(&heap->index);
 unreserve:
-	os_unmap(base, packs * PACK_SIZE);
+	os_unmap(base, guarded(packs * PACK_SIZE));
 	return err;
 }
 
@@ -60,7 +69,7 @@ static void unreserve(struct pp_heap *heap)
 {
 	free(heap->mem.pack);
 	index_fini(&heap->index);
-	os_unmap(heap->mem.base, heap->mem.size);
+	os_unmap(heap->mem.base, guarded(heap->mem.size));
 }
 
 static int reserve_most(struct pp_heap *heap, const struct pp_opts *opts)

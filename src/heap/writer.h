@@ -2,8 +2,8 @@
 /*
  * writer.h - executable memory, and how bytes reach it although nobody may write it
  *
- *	reservation	| pack 0 | pack 1 | ...           |	`base`, `packs`
- *	R-X, or nothing	  2 MiB    2 MiB
+ *	| pack 0 | pack 1 | ...        | guard page |
+ *	^ base     2 MiB, R-X or faulting
  *
  * Invariant: a mapped pack is R-X and holds code of blocks or traps, nothing else; it never was
  * writable at its address. Nothing here takes a lock: callers see to it that no two calls

@@ -9,6 +9,8 @@
 #include "heap/writer.h"
 #include "os/os.h"
 
+#include <string.h>
+
 static int poke_open(struct memory *mem)
 {
 	int fd = os_poke_open();
@@ -30,7 +32,8 @@ static int poke_copy(struct memory *mem, uint8_t *rx, const uint8_t *from, size_
 	int err = os_poke(mem->fd, rx, from, size);
 
 	if (err)
-		return log_error(&mem->log, err, "writing %zu bytes through /proc/self/mem", size);
+		return log_error(&mem->log, err, "writing %zu bytes through /proc/self/mem: %s",
+				 size, strerror(-err));
 	return 0;
 }
 

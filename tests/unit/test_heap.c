@@ -481,6 +481,27 @@ static long count_fds(void)
 	return count;
 }
 
+static bool see_guard(const struct mapping *m, void *arg)
+{
+	uintptr_t *at = arg;
+
+	if (*at >= m->lo && *at < m->hi && !strcmp(m->perms, "---p"))
+		*at = 0;
+	return *at != 0;
+}
+
+static void full_heap_ends_in_a_guard_page(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	uintptr_t lo, hi;
+
+	test_block(heap, 2 * MIB, 1);
+	pp_heap_range(heap, &lo, &hi);
+	each_mapping(see_guard, &hi);
+	assert_int_equal(hi, 0);
+	pp_heap_free(heap);
+}
+
 static bool see_remains(const struct mapping *m, void *arg)
 {
 	uintptr_t *range = arg;
@@ -535,6 +556,7 @@ int main(void)
 		EACH_WRITER(block_of_several_packs),
 		EACH_WRITER(lookup_knows_every_byte),
 		EACH_WRITER(heap_is_near_its_anchor),
+		EACH_WRITER(full_heap_ends_in_a_guard_page),
 		EACH_WRITER(mappings_and_descriptors_are_few),
 	};
 

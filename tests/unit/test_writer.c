@@ -246,6 +246,24 @@ static void packs_are_huge_pages(void **state)
 	pp_heap_free(heap);
 }
 
+/* Heaps side by side are one range of alike mappings, but for the guard page between them. */
+static void neighbours_are_told_apart(void **state)
+{
+	struct pp_heap *heap[6];
+
+	for (size_t i = 0; i < 6; i++)
+		heap[i] = test_heap(WRITER(state), 1);
+	for (size_t i = 0; i < 6; i++) {
+		struct pp_stats stats = test_stats(heap[i]);
+
+		assert_int_equal(stats.huge, smaps_huge(heap[i]));
+		if (gives_huge(WRITER(state)))
+			assert_int_equal(stats.huge, 2 * MIB);
+	}
+	for (size_t i = 0; i < 6; i++)
+		pp_heap_free(heap[i]);
+}
+
 static void small_pages_are_an_option(void **state)
 {
 	struct pp_opts opts = test_opts(WRITER(state), 2);
@@ -270,6 +288,7 @@ int main(void)
 		EACH_WRITER(needs_no_descriptor_after_start),
 		EACH_WRITER(reservation_is_halved),
 		EACH_WRITER(packs_are_huge_pages),
+		EACH_WRITER(neighbours_are_told_apart),
 		EACH_WRITER(small_pages_are_an_option),
 	};
 
