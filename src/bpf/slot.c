@@ -183,18 +183,6 @@ static const struct form forms[256] = {
 };
 /* clang-format on */
 
-struct slot slot_read(const uint8_t *b)
-{
-	return (struct slot){
-		.opcode = b[0],
-		.dst = b[1] & 0xf,
-		.src = b[1] >> 4,
-		.off = (int16_t)(b[2] | b[3] << 8),
-		.imm = (int32_t)(b[4] | (uint32_t)b[5] << 8 | (uint32_t)b[6] << 16 |
-				 (uint32_t)b[7] << 24),
-	};
-}
-
 /* Opcodes that have a meaning, but not here: the reason says which it is. */
 static const char *unsupported(uint8_t opcode)
 {
@@ -210,23 +198,21 @@ static const char *unsupported(uint8_t opcode)
 	}
 }
 
+static int refuse_reserved(char *why, const char *name, int value)
+{
+	return refuse(why, "reserved field %s is %d, not 0", name, value);
+}
+
 static int check_reserved(const struct slot *slot, uint8_t uses, char *why)
 {
-	const struct {
-		const char *name;
-		int value;
-		int users;
-	} fields[] = {
-		{"dst", slot->dst, DST},
-		{"src", slot->src, SRC | SELECT},
-		{"off", slot->off, OFF},
-		{"imm", slot->imm, IMM},
-	};
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (!(uses & fields[i].users) && fields[i].value)
-			return refuse(why, "reserved field %s is %d, not 0", fields[i].name,
-				      fields[i].value);
+	if (slot->dst && !(uses & DST))
+		return refuse_reserved(why, "dst", slot->dst);
+	if (slot->src && !(uses & (SRC | SELECT)))
+		return refuse_reserved(why, "src", slot->src);
+	if (slot->off && !(uses & OFF))
+		return refuse_reserved(why, "off", slot->off);
+	if (slot->imm && !(uses & IMM))
+		return refuse_reserved(why, "imm", slot->imm);
 	return 0;
 }
 

@@ -8,6 +8,9 @@
 #ifndef BPF_SLOT_H
 #define BPF_SLOT_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "bpf/insn.h"
 
 /* RFC 9669 section 3: what finding functions needs to know without decoding */
@@ -23,7 +26,21 @@ struct slot {
 	int32_t imm;
 };
 
-struct slot slot_read(const uint8_t *bytes);
+/* Here, so that it is part of the loops over all slots. */
+static inline struct slot slot_read(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	word = le64toh(word);
+	return (struct slot){
+		.opcode = (uint8_t)word,
+		.dst = word >> 8 & 0xf,
+		.src = word >> 12 & 0xf,
+		.off = (int16_t)(word >> 16),
+		.imm = (int32_t)(word >> 32),
+	};
+}
 
 /*
  * slot_decode - check one instruction and decode it
