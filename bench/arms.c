@@ -7,22 +7,22 @@
 
 static void log_to_stderr(void *ctx, const char *message)
 {
-	fprintf(stderr, "progpack: bench: %s: %s\n", (const char *)ctx, message);
+	const struct arm_kind *kind = ctx;
+
+	fprintf(stderr, "progpack: bench: %s/%s: %s\n", kind->name, kind->writer_name, message);
 }
 
 static int arena_open(struct arm *arm)
 {
-	char name[32];
 	struct pp_opts opts = {
 		.size = sizeof(opts),
 		.writer = arm->kind->writer,
 		.flags = arm->kind->flags,
 		.log = log_to_stderr,
-		.log_ctx = name,
+		.log_ctx = (void *)(uintptr_t)arm->kind,
 	};
 	int err;
 
-	snprintf(name, sizeof(name), "%s/%s", arm->kind->name, arm->kind->writer_name);
 	err = pp_heap_new(&opts, &arm->heap);
 	if (!err)
 		arm->mem = jit_mem_heap(arm->heap);

@@ -48,8 +48,8 @@ static const struct cli_command stress_command = {
 		"program takes; mappings that the arm added to the process; kB of it on huge pages, as\n"
 		"/proc/self/smaps says; iTLB load misses of one pass over all called programs.\n",
 	.options = stress_options,
-	.examples = "  progpack bench stress --groups 400\n"
-		    "  progpack bench stress --json | jq '.arms[] | {name, writer, ns_per_call}'\n",
+	.examples = "progpack bench stress --groups 400\n"
+		    "progpack bench stress --json | jq '.arms[] | {name, writer, ns_per_call}'\n",
 	.failure = "an arm could not be set up, or programs returned different results",
 };
 

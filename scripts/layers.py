@@ -23,7 +23,7 @@ ALLOWED = {
     "prog": {"base", "insn", "verify", "jit", "public"},
     "tools": {"base", "os", "insn", "verify", "jit", "prog", "public"},
 }
-INSN_FILES = {"insn", "decode", "calls", "flow", "disasm", "interp"}
+INSN_FILES = {"insn", "slot", "decode", "calls", "flow", "disasm", "interp"}
 ARCH_IF_FILES = {"src/os/cpu.c", "src/jit/host.c"}
 ARCH_IF = re.compile(r"#\s*(?:el)?if.*__(?:x86_64|aarch64|riscv|i386|arm)")
 INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
