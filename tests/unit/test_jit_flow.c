@@ -105,7 +105,7 @@ static void try_saved(unsigned int mask, unsigned int frame)
 	begin(&prog);
 	for (unsigned int r = 6; r <= 9; r++)
 		if (mask >> r & 1)
-			prog_add(&prog, set(r, 1ll << r));
+			prog_add(&prog, set(r, (int64_t)1 << r));
 	if (frame)
 		prog_add(&prog, store_imm(8, 10, -(int32_t)frame, 1000));
 	prog_add(&prog, set(1, 7));
