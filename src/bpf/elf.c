@@ -10,8 +10,8 @@
 #include "bpf/elf.h"
 
 #include <errno.h>
+#include <gelf.h>
 #include <inttypes.h>
-#include <libelf.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,29 +38,28 @@ static int check_header(Elf *handle, const struct log *log)
 static int take_section(struct elf *elf, Elf *handle, uint32_t i, const struct log *log)
 {
 	struct elf_section *section = &elf->sections[i];
-	Elf_Scn *scn = elf_getscn(handle, i);
-	const Elf64_Shdr *header = scn ? elf64_getshdr(scn) : NULL;
+	GElf_Shdr header; /* a copy: headers may be unaligned */
 
-	if (!header)
+	if (!gelf_getshdr(elf_getscn(handle, i), &header))
 		return log_error(log, -ENOEXEC, "section %u: no header", i);
 	*section = (struct elf_section){
 		.name = "",
-		.size = header->sh_size,
-		.flags = header->sh_flags,
-		.align = header->sh_addralign,
-		.entry_size = header->sh_entsize,
-		.type = header->sh_type,
-		.link = header->sh_link,
-		.info = header->sh_info,
+		.size = header.sh_size,
+		.flags = header.sh_flags,
+		.align = header.sh_addralign,
+		.entry_size = header.sh_entsize,
+		.type = header.sh_type,
+		.link = header.sh_link,
+		.info = header.sh_info,
 	};
-	if (header->sh_type == SHT_NULL || header->sh_type == SHT_NOBITS)
+	if (header.sh_type == SHT_NULL || header.sh_type == SHT_NOBITS)
 		return 0;
-	if (header->sh_offset > elf->size || header->sh_size > elf->size - header->sh_offset)
+	if (header.sh_offset > elf->size || header.sh_size > elf->size - header.sh_offset)
 		return log_error(log, -ENOEXEC,
 				 "section %u: bytes 0x%" PRIx64 " +0x%" PRIx64
 				 " lie outside the file of 0x%zx",
-				 i, header->sh_offset, header->sh_size, elf->size);
-	section->data = elf->bytes + header->sh_offset;
+				 i, header.sh_offset, header.sh_size, elf->size);
+	section->data = elf->bytes + header.sh_offset;
 	return 0;
 }
 
@@ -89,12 +88,14 @@ static int name_sections(struct elf *elf, Elf *handle, const struct log *log)
 	if (elf_getshdrstrndx(handle, &strings) || !is_strings(elf, strings))
 		return log_error(log, -ENOEXEC, "no valid table of section names");
 	for (uint32_t i = 1; i < elf->nsections; i++) {
-		const Elf64_Shdr *header = elf64_getshdr(elf_getscn(handle, i));
+		GElf_Shdr header;
 
-		elf->sections[i].name = string_at(elf, strings, header->sh_name);
+		if (!gelf_getshdr(elf_getscn(handle, i), &header))
+			return log_error(log, -ENOEXEC, "section %u: no header", i);
+		elf->sections[i].name = string_at(elf, strings, header.sh_name);
 		if (!elf->sections[i].name)
 			return log_error(log, -ENOEXEC, "section %u: name at 0x%x of %" PRIu64, i,
-					 header->sh_name, elf->sections[strings].size);
+					 header.sh_name, elf->sections[strings].size);
 	}
 	return 0;
 }

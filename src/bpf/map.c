@@ -27,7 +27,7 @@ int map_create(struct pp_bpf_map *map, const struct log *log)
 				 info->type);
 	err = ops->create(map);
 	if (err)
-		return log_error(log, err,
+		return log_error(log, err == -ENOMEM ? err : -ENOEXEC,
 				 "map '%s': cannot create type %u, key %u, value %u, entries %u, "
 				 "flags 0x%x: %s",
 				 map->name, info->type, info->key_size, info->value_size,

@@ -18,6 +18,15 @@
 #define MAP_TYPE_HASH 1u
 #define MAP_TYPE_ARRAY 2u
 
+/* Flags of linux/bpf.h that change nothing for us: each type takes those that it knows. */
+enum {
+	MAP_NO_PREALLOC = 1u << 0,
+	MAP_NUMA_NODE = 1u << 2,
+	MAP_ZERO_SEED = 1u << 6,
+	MAP_RDONLY_PROG = 1u << 7, /* the verifier's affair */
+	MAP_MMAPABLE = 1u << 10,
+};
+
 /* BPF_ANY, BPF_NOEXIST, BPF_EXIST of linux/bpf.h */
 enum { MAP_ANY, MAP_NOEXIST, MAP_EXIST };
 
@@ -68,7 +77,7 @@ struct map_ops {
 
 extern const struct map_ops map_array_ops, map_hash_ops;
 
-/* map_create - 0, -ENOTSUP (type), or the type's error; the log says which map and why */
+/* map_create - 0, -ENOTSUP (type), -ENOEXEC (what defines it), -ENOMEM; log: which map, why */
 int map_create(struct pp_bpf_map *map, const struct log *log);
 
 /* map_destroy - nobody may be using it; a map that was not created is fine */

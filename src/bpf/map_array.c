@@ -11,6 +11,7 @@
 
 #include "bpf/map.h"
 
+#define FLAGS ((uint32_t)(MAP_NUMA_NODE | MAP_RDONLY_PROG | MAP_MMAPABLE))
 #define STORAGE_ALIGN 64u
 /* What the kernel bounds an array by, too. */
 #define MAX_STORAGE ((uint64_t)UINT32_MAX)
@@ -22,6 +23,8 @@ static int array_create(struct pp_bpf_map *map)
 	uint64_t stride = ((uint64_t)info->value_size + MAP_ALIGN - 1) / MAP_ALIGN * MAP_ALIGN;
 	uintptr_t at;
 
+	if (info->flags & ~FLAGS)
+		return -EINVAL;
 	if (info->key_size != sizeof(uint32_t) || !info->value_size || !info->max_entries)
 		return -EINVAL;
 	if (stride > MAX_STORAGE / info->max_entries)

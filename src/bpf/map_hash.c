@@ -23,6 +23,7 @@
 
 #include "bpf/map.h"
 
+#define FLAGS ((uint32_t)(MAP_NO_PREALLOC | MAP_NUMA_NODE | MAP_ZERO_SEED | MAP_RDONLY_PROG))
 #define RETIRED_MAX ((size_t)1 << 20)
 #define MAX_BUCKETS ((uint32_t)1 << 20)
 /* The kernel's bound on an element (KMALLOC_MAX_SIZE). */
@@ -155,6 +156,8 @@ static int hash_create(struct pp_bpf_map *map)
 	unsigned long buckets = buckets_for(info->max_entries);
 	struct map_hash *hash;
 
+	if (info->flags & ~FLAGS)
+		return -EINVAL;
 	if (!info->key_size || !info->value_size || !info->max_entries)
 		return -EINVAL;
 	if ((uint64_t)info->key_size + info->value_size > MAX_ELEMENT)
