@@ -240,7 +240,7 @@ static void log_creation(void *ctx, const char *message)
 {
 	(void)ctx;
 	if (process.creator)
-		log_error(process.creator, 0, "%s", message);
+		log_line(process.creator, "%s", message);
 }
 
 /* Near this library, whose helpers the code calls. */

@@ -211,11 +211,13 @@ int pp_bpf_open_file(const char *path, const struct pp_bpf_opts *opts, struct pp
 	if (!copy.name)
 		copy.name = file_name(path);
 	err = read_file(path, &bytes);
-	if (err)
-		log_error(&(struct log){copy.log, copy.log_ctx}, err, "%s: %s", path,
-			  strerror(-err));
-	else
+	if (err) {
+		const struct log log = {copy.log, copy.log_ctx};
+
+		log_line(&log, "%s: %s", path, strerror(-err));
+	} else {
 		err = pp_bpf_open_mem(bytes.at, bytes.size, &copy, out);
+	}
 	free(bytes.at);
 	return err;
 }
