@@ -11,8 +11,19 @@ struct log {
 	void *ctx;
 };
 
-/* log_error - say why, and return @err so that callers can write: return log_error(...) */
-__attribute__((format(printf, 3, 4))) int log_error(const struct log *log, int err,
-						    const char *format, ...);
+/* log_line - say what happened */
+__attribute__((format(printf, 2, 3))) void log_line(const struct log *log, const char *format, ...);
+
+/*
+ * log_error - say why, and give the error, so that callers can write: return log_error(...)
+ *
+ * A macro, so that compilers and checkers see which error it gives.
+ */
+#define log_error(log, error, ...)                                                                 \
+	({                                                                                         \
+		int log_error_ = (error);                                                          \
+		log_line((log), __VA_ARGS__);                                                      \
+		log_error_;                                                                        \
+	})
 
 #endif

@@ -15,15 +15,14 @@ _Static_assert(PACK_SIZE == OS_HUGE, "a pack is one huge page");
 
 static int check_opts(struct pp_opts *opts)
 {
+	const struct log log = {.fn = opts->log, .ctx = opts->log_ctx};
+
 	if (opts->flags & ~PP_SMALL_PAGES)
-		return log_error(&(struct log){opts->log, opts->log_ctx}, -EINVAL,
-				 "unknown flags %#x", opts->flags);
+		return log_error(&log, -EINVAL, "unknown flags %#x", opts->flags);
 	if (!pp_writer_name(opts->writer))
-		return log_error(&(struct log){opts->log, opts->log_ctx}, -EINVAL, "no writer %d",
-				 (int)opts->writer);
+		return log_error(&log, -EINVAL, "no writer %d", (int)opts->writer);
 	if (opts->reserve > SIZE_MAX / 2)
-		return log_error(&(struct log){opts->log, opts->log_ctx}, -EINVAL,
-				 "a reservation of %zu bytes", opts->reserve);
+		return log_error(&log, -EINVAL, "a reservation of %zu bytes", opts->reserve);
 	if (!opts->reserve)
 		opts->reserve = cpu_default_reserve();
 	opts->reserve = (opts->reserve + PACK_SIZE - 1) / PACK_SIZE * PACK_SIZE;
