@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_jit_driver.c - the driver around the passes: tables, sizes that do not depend on
+ * addresses, and failures that give everything back
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "jit/x86_64/x64.h"
+#include "jit_fixture.h"
+
+/* The fail_at-th calloc() or malloc() from now fails; 0 for never. Linked with --wrap. */
+static unsigned int fail_at;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+static const struct log silent;
+
+/* ---- tables ---- */
+
+/* entry[] and at[] partition the image; the code of each program is its own. */
+static void test_tables(void **state)
+{
+	struct native native;
+	struct prog prog;
+
+	(void)state;
+	prog_init(&prog);
+	for (unsigned int f = 0; f < 3; f++) {
+		prog_func(&prog, true);
+		prog_add(&prog, store_imm(8, 10, -8, 1));
+		prog_add(&prog, alu_imm(ALU_MOV, INSN_W64, 0, f));
+		prog_add(&prog, leave());
+	}
+	prog_end(&prog);
+	native = compile(&prog, 0, near_mem());
+	assert_int_equal(native.image.entry[0], 0);
+	assert_int_equal(native.image.entry[3], native.image.size);
+	assert_int_equal(native.image.at[9], native.image.size);
+	for (uint32_t f = 0; f < 3; f++) {
+		assert_int_equal(call_native(&native, f, 0, 0), f);
+		assert_true(native.image.entry[f] < native.image.at[3 * f]);
+		assert_true(native.image.at[3 * f + 2] < native.image.entry[f + 1]);
+	}
+	native_fini(&native);
+	prog_fini(&prog);
+}
+
+/* ---- memory that does what the test wants; nothing runs in it ---- */
+
+struct fake {
+	uintptr_t rx; /* what alloc says */
+	int fail_alloc, fail_finalize;
+	unsigned int allocs, finalizes, aborts, frees;
+	uint8_t *rw; /* of the last block, kept for a look at it */
+	size_t size;
+	bool near_call; /* compile_at() saw a call rel32 */
+};
+
+static int fake_alloc(void *ctx, size_t size, struct pp_code *code)
+{
+	struct fake *fake = ctx;
+
+	if (fake->fail_alloc)
+		return fake->fail_alloc;
+	fake->allocs++;
+	free(fake->rw);
+	fake->rw = __real_malloc(size); /* not a byte more: sanitizers watch its end */
+	assert_non_null(fake->rw);
+	*code = (struct pp_code){.rx = (uint8_t *)fake->rx, .rw = fake->rw, .size = size};
+	return 0;
+}
+
+static int fake_finalize(void *ctx, struct pp_code *code, size_t used)
+{
+	struct fake *fake = ctx;
+
+	code->rw = NULL;
+	fake->size = used;
+	if (fake->fail_finalize)
+		return fake->fail_finalize;
+	fake->finalizes++;
+	return 0;
+}
+
+static int fake_abort(void *ctx, struct pp_code *code)
+{
+	(void)code;
+	((struct fake *)ctx)->aborts++;
+	return 0;
+}
+
+static int fake_free(void *ctx, const void *rx)
+{
+	(void)rx;
+	((struct fake *)ctx)->frees++;
+	return 0;
+}
+
+static struct jit_mem fake_mem(struct fake *fake, uintptr_t lo, uintptr_t hi)
+{
+	return (struct jit_mem){.ctx = fake,
+				.lo = lo,
+				.hi = hi,
+				.alloc = fake_alloc,
+				.finalize = fake_finalize,
+				.abort = fake_abort,
+				.free = fake_free};
+}
+
+static uint64_t a_helper(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+{
+	return a + b + c + d + e;
+}
+
+static const struct helper helpers[] = {{.id = 1, .name = "a_helper", .fn = a_helper}};
+
+/* Something of everything whose code could depend on its address. */
+static void build_addresses(struct prog *prog)
+{
+	uintptr_t fn = (uintptr_t)a_helper;
+
+	prog_init(prog);
+	prog->unit.helpers = helpers;
+	prog->unit.nhelpers = 1;
+	prog_func(prog, true);
+	prog_add(prog, helper(0));
+	for (unsigned int bit = 0; bit < 64; bit++)
+		prog_add(prog, imm64(0, (uint64_t)fn ^ 1ull << bit));
+	prog_add(prog, call(1));
+	prog_add(prog, leave());
+	prog_func(prog, false);
+	prog_add(prog, leave());
+	prog_end(prog);
+}
+
+/* The size of the image of @mem, and where its first call, insn 0, goes. */
+static size_t compile_at(const struct prog *prog, struct fake *fake, const struct jit_mem *mem,
+			 uintptr_t rx)
+{
+	struct jit_image image;
+	uint8_t *call;
+	int32_t rel;
+
+	fake->rx = rx;
+	assert_int_equal(jit_compile(&jit_x86_64, 0, &prog->unit, mem, &silent, true, &image), 0);
+	call = fake->rw + image.at[0];
+	fake->near_call = *call == 0xe8;
+	if (fake->near_call) {
+		memcpy(&rel, call + 1, sizeof(rel));
+		assert_int_equal(rx + image.at[0] + 5 + (uintptr_t)(intptr_t)rel,
+				 (uintptr_t)a_helper);
+	}
+	assert_int_equal(jit_image_fini(&image, mem), 0);
+	return fake->size;
+}
+
+/* @range of memory that ends @gap bytes before the helper: the same size, wherever in it. */
+static void try_addresses(uintptr_t gap, uintptr_t range, bool is_near)
+{
+	uintptr_t hi = (uintptr_t)a_helper - gap, lo = hi - range;
+	struct fake fake = {0};
+	struct jit_mem mem = fake_mem(&fake, lo, hi);
+	struct prog prog;
+	size_t size;
+
+	build_addresses(&prog);
+	size = compile_at(&prog, &fake, &mem, lo);
+	assert_int_equal(fake.near_call, is_near);
+	for (uintptr_t at = lo; at <= hi - 4096; at += (range - 4096) / 7)
+		assert_int_equal(compile_at(&prog, &fake, &mem, at), size);
+	free(fake.rw);
+	prog_fini(&prog);
+}
+
+static void test_size_independent_of_address(void **state)
+{
+	const uintptr_t GiB = (uintptr_t)1 << 30;
+
+	(void)state;
+	try_addresses(0, GiB / 2, true);
+	try_addresses(GiB, GiB / 2, true);
+	try_addresses(GiB + GiB / 2, GiB / 2 - 4096, true);
+	try_addresses(GiB + GiB / 2, GiB / 2 + 4096, false); /* part of it is too far away */
+	try_addresses(8 * GiB, GiB / 2, false);
+}
+
+/* ---- failures ---- */
+
+static void build_small(struct prog *prog)
+{
+	prog_init(prog);
+	prog_func(prog, true);
+	prog_add(prog, alu_imm(ALU_MOV, INSN_W64, 0, 1));
+	prog_add(prog, leave());
+	prog_end(prog);
+}
+
+static void test_memory_fails(void **state)
+{
+	struct fake fake = {.fail_alloc = -ENOSPC};
+	struct jit_mem mem = fake_mem(&fake, 4096, 1 << 20);
+	struct jit_image image = {.size = 99};
+	struct prog prog;
+
+	(void)state;
+	build_small(&prog);
+	assert_int_equal(jit_compile(&jit_x86_64, 0, &prog.unit, &mem, &silent, true, &image),
+			 -ENOSPC);
+	fake.fail_alloc = 0;
+	fake.fail_finalize = -EIO;
+	assert_int_equal(jit_compile(&jit_x86_64, 0, &prog.unit, &mem, &silent, true, &image),
+			 -EIO);
+	/* finalize has given the block back already: a second time would be a double free */
+	assert_int_equal(fake.allocs, 1);
+	assert_int_equal(fake.aborts, 0);
+	assert_int_equal(fake.frees, 0);
+	assert_int_equal(image.size, 99);
+	free(fake.rw);
+	prog_fini(&prog);
+}
+
+static bool fails_now(void)
+{
+	return fail_at && --fail_at == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails_now() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return fails_now() ? NULL : __real_calloc(count, size);
+}
+
+static void test_out_of_memory(void **state)
+{
+	struct fake fake = {0};
+	struct jit_mem mem = fake_mem(&fake, 4096, 1 << 20);
+	struct jit_image image = {0};
+	struct prog prog;
+	int err = -ENOMEM;
+	unsigned int n;
+
+	(void)state;
+	build_small(&prog);
+	for (n = 1; err && n < 100; n++) {
+		fail_at = n;
+		err = jit_compile(&jit_x86_64, 0, &prog.unit, &mem, &silent, false, &image);
+		if (fail_at)
+			break;
+		assert_int_equal(err, -ENOMEM);
+		assert_null(image.entry);
+	}
+	assert_in_range(n, 8, 99);
+	fail_at = 0;
+	assert_int_equal(err, 0);
+	assert_null(image.at);
+	assert_int_equal(jit_image_fini(&image, &mem), 0);
+	assert_int_equal(fake.frees, 1);
+	assert_int_equal(fake.aborts, 0);
+	free(fake.rw);
+	prog_fini(&prog);
+}
+
+/* A back-end with insns of a mebibyte, to see the limit without waiting for it. */
+static void big_emit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	(void)in;
+	(void)i;
+	jit->pos += 1 << 20;
+}
+
+static void nothing(struct jit_ctx *jit)
+{
+	(void)jit;
+}
+
+static void zero_nothing(struct jit_ctx *jit, uint16_t mask)
+{
+	(void)jit;
+	(void)mask;
+}
+
+static void test_too_large(void **state)
+{
+	const struct jit_arch big = {.name = "big",
+				     .max_ins = (1 << 20) + JIT_SLACK,
+				     .prologue = nothing,
+				     .zero = zero_nothing,
+				     .emit = {[INSN_ALU] = big_emit, [INSN_EXIT] = big_emit}};
+	struct fake fake = {0};
+	struct jit_mem mem = fake_mem(&fake, 4096, 1 << 20);
+	struct jit_image image;
+	struct prog prog;
+
+	(void)state;
+	prog_init(&prog);
+	prog_func(&prog, true);
+	for (unsigned int i = 0; i < 2048; i++)
+		prog_add(&prog, alu_imm(ALU_ADD, INSN_W64, 0, 1));
+	prog_add(&prog, leave());
+	prog_end(&prog);
+	assert_int_equal(jit_compile(&big, 0, &prog.unit, &mem, &silent, true, &image), -E2BIG);
+	assert_int_equal(fake.allocs, 0);
+	prog_fini(&prog);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_size_independent_of_address),
+		cmocka_unit_test(test_memory_fails),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_too_large),
+	};
+
+	return cmocka_run_group_tests_name("jit driver", tests, NULL, NULL);
+}
