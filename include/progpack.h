@@ -48,6 +48,10 @@ enum pp_writer {
 
 /* Keep the heap on small pages, also where huge ones could be had. */
 #define PP_SMALL_PAGES 0x1u
+/* A child of fork() gets no code: its heap refuses every call, and fork() costs nothing. */
+#define PP_NOFORK 0x2u
+/* Seal packs (mseal) once they are full-grown: nobody can unmap them or change their protection. */
+#define PP_SEAL 0x4u
 
 /*
  * struct pp_opts - what pp_heap_new() may be told; zero means the default
@@ -144,6 +148,22 @@ void pp_heap_free(struct pp_heap *heap);
 PP_MUST_USE int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code);
 
 /*
+ * struct pp_block_opts - what pp_alloc_with() may be told; zero means the default
+ * @size: sizeof(struct pp_block_opts), always
+ * @align: of code->rx, a power of two up to 4096; default PP_CHUNK
+ * @name: for pp_walk() and listings; copied; default none
+ */
+struct pp_block_opts {
+	size_t size;
+	size_t align;
+	const char *name;
+};
+
+/* pp_alloc_with - pp_alloc() with an alignment and a name; also -EINVAL for a bad alignment */
+PP_MUST_USE int pp_alloc_with(struct pp_heap *heap, size_t size, const struct pp_block_opts *opts,
+			      struct pp_code *code);
+
+/*
  * pp_finalize - copy the emitted code to where it runs
  * @used: bytes emitted, 1 .. code->size; the chunks past them are given back
  *
@@ -173,6 +193,38 @@ int pp_abort(struct pp_heap *heap, struct pp_code *code);
 PP_MUST_USE int pp_free(struct pp_heap *heap, const void *rx);
 
 /*
+ * pp_finalize_batch, pp_free_batch - the same for @n blocks, with one instruction sync in all
+ *
+ * All or nothing: all blocks are checked before any is touched; a block given twice is an
+ * error. If a copy fails, every block of the batch is given back; if a fill fails, every block
+ * stays (those filled already hold traps).
+ */
+PP_MUST_USE int pp_finalize_batch(struct pp_heap *heap, struct pp_code *codes, const size_t *used,
+				  size_t n);
+PP_MUST_USE int pp_free_batch(struct pp_heap *heap, const void *const *rx, size_t n);
+
+/*
+ * pp_patch - change bytes of a live block while threads may be running it
+ * @at: where, in a finalized block
+ * @size: 1 .. 8, not crossing an 8-byte boundary
+ *
+ * A thread that fetches the bytes sees the old ones or the new ones, never a mixture; when the
+ * call returns every core sees the new ones.
+ *
+ * Return: 0, -EINVAL, -ENOENT (not in a finalized block), -ENOTSUP (this writer cannot write so
+ * many bytes at once), or the writer's error.
+ */
+PP_MUST_USE int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size_t size);
+
+/*
+ * pp_heap_tidy - the slow work that is kept off the other calls: make packs that filled up huge,
+ * return empty packs but one. Call it when idle; a heap that is never tidied works.
+ *
+ * Return: 0, or the first error (-ENOMEM where the kernel found no huge page: later, maybe).
+ */
+PP_MUST_USE int pp_heap_tidy(struct pp_heap *heap);
+
+/*
  * pp_lookup - the block that an address is in; async-signal-safe
  *
  * Return: 0, or -ENOENT (free, or not of this heap).
@@ -186,6 +238,32 @@ PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_
  * Return: 0, -EINVAL (size below the first version's), -ENOMEM.
  */
 PP_MUST_USE int pp_stats(const struct pp_heap *heap, struct pp_stats *stats);
+
+/* What pp_walk() shows: runs of the heap's mapped memory, lowest address first, no gaps in a pack. */
+enum pp_run_state {
+	PP_RUN_FREE,   /* trap-filled, may be handed out */
+	PP_RUN_OPEN,   /* allocated, not finalized */
+	PP_RUN_LIVE,   /* code */
+	PP_RUN_UNGROWN /* addresses of a pack that have no memory yet */
+};
+
+/* @huge: the pack is one huge page, as far as the heap knows; @name: NULL if it has none */
+struct pp_run {
+	const void *rx;
+	size_t size;
+	enum pp_run_state state;
+	int huge;
+	const char *name;
+};
+
+/*
+ * pp_walk - show every run of a heap
+ * @fn: gets each; non-zero stops the walk. Must not call the heap.
+ *
+ * The heap's lock is held meanwhile. Return: 0, or what @fn returned.
+ */
+PP_MUST_USE int pp_walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp_run *run),
+			void *ctx);
 
 /* All code of the heap is in *lo .. *hi - 1, now and later: choose call forms by it. */
 void pp_heap_range(const struct pp_heap *heap, uintptr_t *lo, uintptr_t *hi);
