@@ -13,6 +13,7 @@ static const struct {
 	const char *summary;
 } benchmarks[] = {
 	{"stress", stress_main, "call many small programs: packed, and a page each"},
+	{"heap", heap_main, "keep many pieces of code: progpack's heap, and other allocators"},
 };
 #define BENCHMARKS (sizeof(benchmarks) / sizeof(benchmarks[0]))
 

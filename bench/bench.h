@@ -9,6 +9,9 @@
 /* stress_main - progpack bench stress; argv[0] is "stress". Return: an enum cli_status. */
 int stress_main(int argc, char **argv);
 
+/* heap_main - progpack bench heap; argv[0] is "heap" */
+int heap_main(int argc, char **argv);
+
 /* What repeated measurements of one thing came to. */
 struct spread {
 	double min, med, max;
