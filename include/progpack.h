@@ -61,6 +61,8 @@ enum pp_writer {
  * @limit: most bytes of blocks, whole chunks counted; default none
  * @anchor: an address that all code should be within branch reach of, if possible
  * @log: told the reason of every failure; @log_ctx is its first argument
+ * @name: its mappings are called "progpack:NAME" in /proc/PID/maps, as far as the kernel names
+ *	them and the name's characters allow; copied, cut short past 70 bytes
  */
 struct pp_opts {
 	size_t size;
@@ -71,6 +73,7 @@ struct pp_opts {
 	unsigned int flags;
 	pp_log_fn log;
 	void *log_ctx;
+	const char *name;
 };
 
 /*
@@ -239,7 +242,7 @@ PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_
  */
 PP_MUST_USE int pp_stats(const struct pp_heap *heap, struct pp_stats *stats);
 
-/* What pp_walk() shows: runs of the heap's mapped memory, lowest address first, no gaps in a pack. */
+/* What pp_walk() shows: runs of the mapped packs, lowest address first, without gaps in a pack. */
 enum pp_run_state {
 	PP_RUN_FREE,   /* trap-filled, may be handed out */
 	PP_RUN_OPEN,   /* allocated, not finalized */
