@@ -70,7 +70,7 @@ int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code)
 	staging = staging_new(chunks * PP_CHUNK);
 	if (!staging)
 		return refuse_alloc(heap, -ENOMEM);
-	err = heap_take(heap, chunks, &at);
+	err = heap_take(heap, chunks, 1, &at);
 	if (err) {
 		staging_free(staging);
 		return refuse_alloc(heap, err);
@@ -105,6 +105,16 @@ static void give(struct pp_heap *heap, size_t at, size_t chunks)
 	heap->stats.used -= chunks * PP_CHUNK;
 }
 
+/* Unlock after a give, which may have emptied a second pack. */
+static void unlock_and_trim(struct pp_heap *heap)
+{
+	bool surplus = heap->index.empty > 1;
+
+	pthread_mutex_unlock(&heap->lock);
+	if (surplus)
+		heap_trim(heap);
+}
+
 /* An open block whose chunks hold traps becomes free. */
 static void give_open(struct pp_heap *heap, const struct staging *staging, uint64_t *counter)
 {
@@ -113,7 +123,7 @@ static void give_open(struct pp_heap *heap, const struct staging *staging, uint6
 	heap->stats.blocks--;
 	heap->stats.open--;
 	++*counter;
-	pthread_mutex_unlock(&heap->lock);
+	unlock_and_trim(heap);
 }
 
 /*
@@ -131,7 +141,7 @@ static void settle(struct pp_heap *heap, const struct staging *staging, size_t u
 	heap->stats.finalizes++;
 	heap->stats.copies++;
 	heap->stats.syncs++;
-	pthread_mutex_unlock(&heap->lock);
+	unlock_and_trim(heap);
 }
 
 /*
@@ -220,7 +230,7 @@ int pp_abort(struct pp_heap *heap, struct pp_code *code)
 /* With the lock held: may the block at @at be freed? */
 static int check_live(const struct index *ix, size_t at)
 {
-	if (!ix->pack[at / PACK_CHUNKS].mapped)
+	if (at % PACK_CHUNKS >= ix->pack[at / PACK_CHUNKS].grown)
 		return -EINVAL;
 	if (!bitmap_get(ix->used, at))
 		return -ESTALE;
@@ -254,7 +264,7 @@ static void bury(struct pp_heap *heap, size_t at, size_t chunks)
 	heap->stats.frees++;
 	heap->stats.fills++;
 	heap->stats.syncs++;
-	pthread_mutex_unlock(&heap->lock);
+	unlock_and_trim(heap);
 }
 
 static void reprieve(struct pp_heap *heap, size_t at)

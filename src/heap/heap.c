@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.c - lifetime of a heap, its options, its growth, and questions about addresses */
+/* heap.c - lifetime of a heap, its options, and questions about addresses */
 #include "heap/heap.h"
 
 #include "base/opts.h"
@@ -11,13 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FLAGS (PP_SMALL_PAGES)
+
 _Static_assert(PACK_SIZE == OS_HUGE, "a pack is one huge page");
 
 static int check_opts(struct pp_opts *opts)
 {
 	const struct log log = {.fn = opts->log, .ctx = opts->log_ctx};
 
-	if (opts->flags & ~PP_SMALL_PAGES)
+	if (opts->flags & ~FLAGS)
 		return log_error(&log, -EINVAL, "unknown flags %#x", opts->flags);
 	if (!pp_writer_name(opts->writer))
 		return log_error(&log, -EINVAL, "no writer %d", (int)opts->writer);
@@ -100,11 +102,12 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 		unreserve(heap);
 		return err;
 	}
-	index_add_pack(&heap->index, 0);
+	index_grow(&heap->index, 0, PACK_STEP_CHUNKS);
 	heap->stats.writer = heap->mem.writer->id;
 	heap->stats.reserved = heap->mem.size;
 	heap->stats.limit = opts->limit;
 	heap->stats.packs = 1;
+	heap->stats.committed = PACK_STEP;
 	pthread_mutex_init(&heap->grow, NULL);
 	pthread_mutex_init(&heap->lock, NULL);
 	return 0;
@@ -150,94 +153,6 @@ void heap_failed(struct pp_heap *heap, uint64_t *counter)
 	pthread_mutex_lock(&heap->lock);
 	++*counter;
 	pthread_mutex_unlock(&heap->lock);
-}
-
-static bool is_over_limit(const struct pp_heap *heap, size_t chunks)
-{
-	uint64_t limit = heap->stats.limit, used = heap->stats.used;
-
-	return limit && (used > limit || chunks * PP_CHUNK > limit - used);
-}
-
-/* With the lock held: -ENOSPC if no mapped pack has room. */
-static int take_mapped(struct pp_heap *heap, size_t chunks, size_t *at)
-{
-	size_t found;
-
-	if (is_over_limit(heap, chunks))
-		return -EDQUOT;
-	found = index_find(&heap->index, chunks);
-	if (found == INDEX_NONE)
-		return -ENOSPC;
-	index_take(&heap->index, found, chunks);
-	heap->stats.used += chunks * PP_CHUNK;
-	heap->stats.blocks++;
-	heap->stats.open++;
-	*at = found;
-	return 0;
-}
-
-/* With the lock held: 0, and the packs that are to be mapped, or why chunks cannot be had. */
-static int take_or_plan(struct pp_heap *heap, size_t chunks, size_t *at, size_t *room)
-{
-	int err = take_mapped(heap, chunks, at);
-
-	*room = INDEX_NONE;
-	if (err != -ENOSPC)
-		return err;
-	*room = index_find_room(&heap->index, chunks);
-	return *room == INDEX_NONE ? -ENOSPC : 0;
-}
-
-static void publish_packs(struct pp_heap *heap, size_t from, size_t to)
-{
-	for (size_t p = from; p < to; p++) {
-		if (heap->index.pack[p].mapped)
-			continue;
-		index_add_pack(&heap->index, p);
-		heap->stats.packs++;
-	}
-}
-
-/*
- * With `grow` held. Others may take what is mapped here before we do, so try again: a round
- * either ends or has mapped a pack, hence at most one round for each pack there is.
- */
-static int take_growing(struct pp_heap *heap, size_t chunks, size_t *at)
-{
-	size_t room, from, to;
-	int err;
-
-	pthread_mutex_lock(&heap->lock);
-	err = take_or_plan(heap, chunks, at, &room);
-	while (!err && room != INDEX_NONE) {
-		from = room / PACK_CHUNKS;
-		to = (room + chunks + PACK_CHUNKS - 1) / PACK_CHUNKS;
-		pthread_mutex_unlock(&heap->lock);
-		err = pack_map_run(&heap->mem, &heap->index, from, to);
-		pthread_mutex_lock(&heap->lock);
-		if (err)
-			break;
-		publish_packs(heap, from, to);
-		err = take_or_plan(heap, chunks, at, &room);
-	}
-	pthread_mutex_unlock(&heap->lock);
-	return err;
-}
-
-int heap_take(struct pp_heap *heap, size_t chunks, size_t *at)
-{
-	int err;
-
-	pthread_mutex_lock(&heap->lock);
-	err = take_mapped(heap, chunks, at);
-	pthread_mutex_unlock(&heap->lock);
-	if (err != -ENOSPC)
-		return err;
-	pthread_mutex_lock(&heap->grow);
-	err = take_growing(heap, chunks, at);
-	pthread_mutex_unlock(&heap->grow);
-	return err;
 }
 
 int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block)

@@ -5,7 +5,7 @@
  * Two locks, `grow` before `lock`:
  *	lock	index, open, limit and stats; held for a few loads and stores, never over a system
  *		call, a copy or the caller's log function
- *	grow	held by the one thread that maps packs
+ *	grow	held by the one thread that maps, unmaps or collapses packs
  * Chunks that are taken out of the index belong to the thread that took them, so that writing
  * to them needs no lock.
  */
@@ -28,8 +28,12 @@ struct pp_heap {
 	struct memory mem;
 };
 
-/* heap_take - chunks for a new open block, from packs there are or a new one */
-int heap_take(struct pp_heap *heap, size_t chunks, size_t *at);
+/* heap_take - chunks for a new open block, from packs there are, or after growth; @align in chunks
+ */
+int heap_take(struct pp_heap *heap, size_t chunks, size_t align, size_t *at);
+
+/* heap_trim - return empty packs but one; cheap where there is nothing to do */
+void heap_trim(struct pp_heap *heap);
 
 static inline uint8_t *heap_rx(const struct pp_heap *heap, size_t chunk)
 {

@@ -15,10 +15,13 @@ static size_t round_to_page(size_t size)
 	return (size + page - 1) / page * page;
 }
 
+#define PACK_LEAVES (PACK_CHUNKS / RUNS_LEAF)
+
 int index_init(struct index *ix, size_t packs)
 {
 	size_t map = map_bytes(packs) / sizeof(uint64_t);
-	size_t size = round_to_page(4 * map_bytes(packs) + packs * sizeof(struct index_pack));
+	size_t tree = runs_bytes(packs * PACK_LEAVES);
+	size_t size = round_to_page(4 * map_bytes(packs) + tree + packs * sizeof(*ix->pack));
 	void *memory;
 	int err = os_map_rw(size, &memory);
 
@@ -30,7 +33,8 @@ int index_init(struct index *ix, size_t packs)
 	ix->first = ix->used + map;
 	ix->open = ix->first + map;
 	ix->dying = ix->open + map;
-	ix->pack = (void *)(ix->dying + map);
+	runs_init(&ix->runs, packs * PACK_LEAVES, ix->dying + map);
+	ix->pack = (void *)((uint8_t *)(ix->dying + map) + tree);
 	return 0;
 }
 
@@ -39,49 +43,143 @@ void index_fini(struct index *ix)
 	os_unmap(ix->memory, ix->size);
 }
 
-void index_add_pack(struct index *ix, size_t p)
-{
-	ix->pack[p] =
-		(struct index_pack){.mapped = true, .free = PACK_CHUNKS, .longest = PACK_CHUNKS};
-}
-
 static size_t at_most(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* First fit. A search in vain has seen every run, so that the pack's bounds become exact. */
-static size_t find_in_pack(struct index *ix, size_t p, size_t chunks)
+/* The end of the grown part of the pack that @at is in. */
+static size_t grown_end(const struct index *ix, size_t at)
+{
+	size_t p = at / PACK_CHUNKS;
+
+	return p * PACK_CHUNKS + ix->pack[p].grown;
+}
+
+/* Where the free run starts that @at would belong to if it were free. */
+static size_t run_start(const struct index *ix, size_t at)
+{
+	size_t start = at - at % PACK_CHUNKS, left = bitmap_last_one(ix->used, start, at);
+
+	return left == BITMAP_NONE ? start : left + 1;
+}
+
+struct run {
+	size_t at, end;
+};
+
+/* The first run that starts in from .. to - 1, which lie in one pack; its end may be beyond. */
+static bool next_run(const struct index *ix, size_t from, size_t to, struct run *run)
+{
+	size_t grown = grown_end(ix, from);
+
+	run->at = bitmap_next_zero(ix->used, from, at_most(to, grown));
+	if (run->at >= at_most(to, grown))
+		return false;
+	run->end = bitmap_next_one(ix->used, run->at, grown);
+	return true;
+}
+
+/* The first chunk of a leaf that no run from before it reaches. */
+static size_t leaf_start(const struct index *ix, size_t leaf)
+{
+	size_t at = leaf * RUNS_LEAF;
+
+	if (at % PACK_CHUNKS == 0 || bitmap_get(ix->used, at - 1))
+		return at;
+	return bitmap_next_one(ix->used, at, at + RUNS_LEAF);
+}
+
+/* Look at a leaf's runs again. */
+static void refresh(struct index *ix, size_t leaf)
+{
+	size_t at = leaf_start(ix, leaf), stop = (leaf + 1) * RUNS_LEAF;
+	uint64_t kinds[RUNS_PLANES] = {0};
+	struct run run;
+
+	for (; at < stop && next_run(ix, at, stop, &run); at = run.end) {
+		size_t kind = runs_kind(run.end - run.at);
+
+		kinds[kind / 64] |= UINT64_C(1) << kind % 64;
+	}
+	runs_set(&ix->runs, leaf, kinds);
+}
+
+/*
+ * Chunks at .. at + chunks - 1, of one pack, were taken or given: the run that they were or are
+ * part of started left of them, and another may start right of them, or did.
+ */
+static void refresh_around(struct index *ix, size_t at, size_t chunks)
+{
+	size_t left = run_start(ix, at) / RUNS_LEAF, here = at / RUNS_LEAF;
+	size_t end = at + chunks, right = end / RUNS_LEAF;
+
+	refresh(ix, left);
+	if (here != left)
+		refresh(ix, here);
+	if (right != here && end % PACK_CHUNKS)
+		refresh(ix, right);
+}
+
+void index_grow(struct index *ix, size_t p, size_t chunks)
 {
 	struct index_pack *pack = &ix->pack[p];
-	size_t start = p * PACK_CHUNKS, end = start + PACK_CHUNKS, longest = 0;
-	size_t at = bitmap_next_zero(ix->used, start + pack->lowest, end);
+	size_t old = pack->grown;
 
-	pack->lowest = (uint32_t)(at - start);
-	while (at < end) {
-		size_t stop = bitmap_next_one(ix->used, at, at_most(at + chunks, end));
+	ix->empty -= index_is_empty(ix, p);
+	pack->grown = (uint32_t)chunks;
+	pack->free += (uint32_t)(chunks - old);
+	ix->empty += index_is_empty(ix, p);
+	refresh(ix, run_start(ix, p * PACK_CHUNKS + old) / RUNS_LEAF);
+}
 
-		if (stop - at == chunks)
-			return at;
-		if (stop - at > longest)
-			longest = stop - at;
-		at = bitmap_next_zero(ix->used, stop, end);
+void index_leave(struct index *ix, size_t p)
+{
+	ix->empty--;
+	ix->pack[p] = (struct index_pack){0};
+	refresh(ix, p * PACK_LEAVES);
+}
+
+/* The lowest run of a kind that is long enough; up to RUNS_EXACT all runs of a kind are. */
+static size_t find_of_kind(const struct index *ix, size_t kind, size_t chunks)
+{
+	size_t leaf = runs_next_leaf(&ix->runs, kind, 0);
+
+	for (; leaf != RUNS_NONE; leaf = runs_next_leaf(&ix->runs, kind, leaf + 1)) {
+		size_t at = leaf_start(ix, leaf), stop = (leaf + 1) * RUNS_LEAF;
+		struct run run;
+
+		for (; at < stop && next_run(ix, at, stop, &run); at = run.end) {
+			size_t length = run.end - run.at;
+
+			if (length >= chunks && runs_kind(length) == kind)
+				return run.at;
+		}
 	}
-	pack->longest = (uint32_t)longest;
 	return INDEX_NONE;
 }
 
-/* Free chunks at the start of a pack; one that is not mapped has none, or with @grow all. */
+static size_t find_within_packs(const struct index *ix, size_t chunks)
+{
+	size_t kind = runs_lowest_kind(&ix->runs, runs_kind(chunks));
+
+	while (kind != RUNS_NONE) {
+		size_t at = find_of_kind(ix, kind, chunks);
+
+		if (at != INDEX_NONE)
+			return at;
+		kind = runs_lowest_kind(&ix->runs, kind + 1);
+	}
+	return INDEX_NONE;
+}
+
+/* Free chunks at the start of a pack; with @grow, those that may be had count too. */
 static size_t head(const struct index *ix, size_t p, bool grow)
 {
-	const struct index_pack *pack = &ix->pack[p];
-	size_t start = p * PACK_CHUNKS;
+	size_t start = p * PACK_CHUNKS, end = grown_end(ix, start);
+	size_t stop = bitmap_next_one(ix->used, start, end);
 
-	if (!pack->mapped)
-		return grow ? PACK_CHUNKS : 0;
-	if (pack->free == PACK_CHUNKS)
-		return PACK_CHUNKS;
-	return bitmap_next_one(ix->used, start, start + PACK_CHUNKS) - start;
+	return grow && stop == end ? PACK_CHUNKS : stop - start;
 }
 
 /* Blocks larger than a pack start at one. */
@@ -104,20 +202,11 @@ static size_t find_span(const struct index *ix, size_t chunks, bool grow)
 	return INDEX_NONE;
 }
 
-size_t index_find(struct index *ix, size_t chunks)
+size_t index_find(const struct index *ix, size_t chunks)
 {
-	size_t at;
-
 	if (chunks > PACK_CHUNKS)
 		return find_span(ix, chunks, false);
-	for (size_t p = 0; p < ix->packs; p++) {
-		if (ix->pack[p].longest < chunks)
-			continue;
-		at = find_in_pack(ix, p, chunks);
-		if (at != INDEX_NONE)
-			return at;
-	}
-	return INDEX_NONE;
+	return find_within_packs(ix, chunks);
 }
 
 size_t index_find_room(const struct index *ix, size_t chunks)
@@ -125,27 +214,64 @@ size_t index_find_room(const struct index *ix, size_t chunks)
 	return find_span(ix, chunks, true);
 }
 
-static void take_from_pack(struct index_pack *pack, size_t at, size_t chunks)
+static size_t round_up(size_t n, size_t unit)
 {
-	pack->free -= (uint32_t)chunks;
-	if (at == pack->lowest)
-		pack->lowest += (uint32_t)chunks;
+	return (n + unit - 1) / unit * unit;
 }
 
-/* The given chunks and their free neighbours are one run now; it may be the longest. */
-static void give_to_pack(struct index *ix, size_t p, size_t at, size_t chunks)
+size_t index_find_aligned(const struct index *ix, size_t chunks, size_t align)
 {
-	struct index_pack *pack = &ix->pack[p];
-	size_t start = p * PACK_CHUNKS, end = start + PACK_CHUNKS;
-	size_t left = bitmap_last_one(ix->used, start, at);
-	size_t right = bitmap_next_one(ix->used, at + chunks, end);
-	size_t run = right - (left == BITMAP_NONE ? start : left + 1);
+	for (size_t p = 0; p < ix->packs; p++) {
+		size_t at = p * PACK_CHUNKS, end = grown_end(ix, at);
+		struct run run;
 
-	pack->free += (uint32_t)chunks;
-	if (run > pack->longest)
-		pack->longest = (uint32_t)run;
-	if (at - start < pack->lowest)
-		pack->lowest = (uint32_t)(at - start);
+		for (; at < end && next_run(ix, at, end, &run); at = run.end) {
+			size_t start = round_up(run.at, align);
+
+			if (start + chunks <= run.end)
+				return start;
+		}
+	}
+	return INDEX_NONE;
+}
+
+size_t index_tail(const struct index *ix, size_t p)
+{
+	size_t start = p * PACK_CHUNKS, end = grown_end(ix, start);
+	size_t last = bitmap_last_one(ix->used, start, end);
+
+	return end - (last == BITMAP_NONE ? start : last + 1);
+}
+
+static void take_from_pack(struct index *ix, size_t at, size_t chunks)
+{
+	size_t p = at / PACK_CHUNKS;
+
+	ix->empty -= index_is_empty(ix, p);
+	ix->pack[p].free -= (uint32_t)chunks;
+	refresh_around(ix, at, chunks);
+}
+
+static void give_to_pack(struct index *ix, size_t at, size_t chunks)
+{
+	size_t p = at / PACK_CHUNKS;
+
+	ix->pack[p].free += (uint32_t)chunks;
+	ix->empty += index_is_empty(ix, p);
+	refresh_around(ix, at, chunks);
+}
+
+/* Call @change for each pack's part of at .. at + chunks - 1. */
+static void each_part(struct index *ix, size_t at, size_t chunks,
+		      void (*change)(struct index *ix, size_t at, size_t chunks))
+{
+	while (chunks) {
+		size_t here = at_most(chunks, PACK_CHUNKS - at % PACK_CHUNKS);
+
+		change(ix, at, here);
+		at += here;
+		chunks -= here;
+	}
 }
 
 void index_take(struct index *ix, size_t at, size_t chunks)
@@ -155,27 +281,13 @@ void index_take(struct index *ix, size_t at, size_t chunks)
 	bitmap_set(ix->open, at, 1);
 	bitmap_set(ix->first, at, 1);
 	bitmap_set(ix->used, at, chunks);
-	while (chunks) {
-		size_t p = at / PACK_CHUNKS, in = at % PACK_CHUNKS;
-		size_t here = at_most(chunks, PACK_CHUNKS - in);
-
-		take_from_pack(&ix->pack[p], in, here);
-		at += here;
-		chunks -= here;
-	}
+	each_part(ix, at, chunks, take_from_pack);
 }
 
 void index_give(struct index *ix, size_t at, size_t chunks)
 {
 	bitmap_clear(ix->used, at, chunks);
-	while (chunks) {
-		size_t p = at / PACK_CHUNKS;
-		size_t here = at_most(chunks, (p + 1) * PACK_CHUNKS - at);
-
-		give_to_pack(ix, p, at, here);
-		at += here;
-		chunks -= here;
-	}
+	each_part(ix, at, chunks, give_to_pack);
 }
 
 size_t index_size(const struct index *ix, size_t at)
@@ -202,30 +314,25 @@ size_t index_block(const struct index *ix, size_t at)
 }
 
 /* The longest free run within a pack. */
-static size_t longest_in_pack(const struct index *ix, size_t p)
+static size_t longest_in_packs(const struct index *ix)
 {
-	size_t at = p * PACK_CHUNKS, end = at + PACK_CHUNKS, longest = 0;
+	size_t kind = runs_highest_kind(&ix->runs), chunks = 0, at = 0;
 
-	while ((at = bitmap_next_zero(ix->used, at, end)) < end) {
-		size_t stop = bitmap_next_one(ix->used, at, end);
-
-		if (stop - at > longest)
-			longest = stop - at;
-		at = stop;
+	while (kind != RUNS_NONE && at != INDEX_NONE) {
+		at = find_of_kind(ix, kind, chunks + 1);
+		if (at != INDEX_NONE)
+			chunks = bitmap_next_one(ix->used, at, grown_end(ix, at)) - at;
 	}
-	return longest;
+	return chunks;
 }
 
 size_t index_largest(const struct index *ix)
 {
-	size_t largest = 0, run = 0;
+	size_t largest = longest_in_packs(ix), run = 0;
 
 	for (size_t p = 0; p < ix->packs; p++) {
 		size_t here = head(ix, p, false);
-		size_t within = ix->pack[p].longest > largest ? longest_in_pack(ix, p) : 0;
 
-		if (within > largest)
-			largest = within;
 		run += here;
 		if (run > largest)
 			largest = run;

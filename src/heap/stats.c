@@ -15,7 +15,6 @@ static void snapshot(const struct pp_heap *const_heap, struct pp_stats *stats)
 	*stats = heap->stats;
 	stats->largest_free = index_largest(&heap->index) * PP_CHUNK;
 	pthread_mutex_unlock(&heap->lock);
-	stats->committed = stats->packs * PACK_SIZE;
 }
 
 /* Without /proc nobody knows of huge pages: zero. */

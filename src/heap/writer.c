@@ -77,13 +77,13 @@ static int try_writer(struct memory *mem, const struct writer *writer)
 	err = writer->open(mem);
 	if (err)
 		return err;
-	err = writer->map(mem, 0);
+	err = writer->grow(mem, 0, 0, PACK_STEP);
 	if (err)
 		goto close_writer;
 	err = probe(mem);
 	if (!err)
 		return 0;
-	writer->unmap(mem, 0);
+	(void)writer->unmap(mem, 0);
 close_writer:
 	writer->close(mem);
 	return err;

@@ -2,12 +2,13 @@
 /*
  * writer.h - executable memory, and how bytes reach it although nobody may write it
  *
- *	| pack 0 | pack 1 | ...        | guard page |
- *	^ base     2 MiB, R-X or faulting
+ *	| pack 0 | pack 1 |: faulting  | pack 2 ... | guard page |
+ *	^ base     R-X    ^ grown so far
  *
- * Invariant: a mapped pack is R-X and holds code of blocks or traps, nothing else; it never was
- * writable at its address. Nothing here takes a lock: callers see to it that no two calls
- * concern the same pack's mapping, or the same chunks, at the same time.
+ * Invariant: the grown part of a pack is R-X and holds code of blocks or traps, nothing else; it
+ * never was writable at its address. The rest of its 2 MiB faults. Nothing here takes a lock:
+ *callers see to it that no two calls concern the same pack's mapping, or the same chunks, at the
+ *same time.
  */
 #ifndef HEAP_WRITER_H
 #define HEAP_WRITER_H
@@ -15,6 +16,7 @@
 #include "base/log.h"
 
 #include <progpack.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,9 +25,14 @@
 
 struct writer;
 
-/* struct pack - @rw: where the alias writer sees it; NULL with the poke writer */
+/*
+ * struct pack - what the alias writer needs of one; zero with the poke writer
+ * @rw: all 2 MiB of it, also where it is not grown yet
+ * @fd: its file while it grows, -1 afterwards; means nothing where @rw is NULL
+ */
 struct pack {
 	uint8_t *rw;
+	int fd;
 };
 
 struct memory {
@@ -42,7 +49,10 @@ struct memory {
 /*
  * struct writer - one way to write
  * @open: get what all packs need; undone by @close
- * @map: make pack @p R-X and full of traps, or leave it as it was; undone by @unmap
+ * @huge_at_birth: a pack that is whole from the start is huge already, if the kernel wants
+ * @grow: make bytes @from .. @to - 1 of pack @p R-X and full of traps, or leave all as it was;
+ *	@from is what it has already, or 0
+ * @unmap: undo all of a pack's growth, or nothing; its addresses fault again
  * @copy: write code to chunks that hold traps, or -errno and any part of it written
  * @fill: write traps to whole chunks, or -errno and any part of it written
  *
@@ -52,10 +62,11 @@ struct memory {
 struct writer {
 	enum pp_writer id;
 	const char *name;
+	bool huge_at_birth;
 	int (*open)(struct memory *mem);
 	void (*close)(struct memory *mem);
-	int (*map)(struct memory *mem, size_t p);
-	void (*unmap)(struct memory *mem, size_t p);
+	int (*grow)(struct memory *mem, size_t p, size_t from, size_t to);
+	int (*unmap)(struct memory *mem, size_t p);
 	int (*copy)(struct memory *mem, uint8_t *rx, const uint8_t *from, size_t size);
 	int (*fill)(struct memory *mem, uint8_t *rx, size_t size);
 };
@@ -66,9 +77,9 @@ extern const struct writer writer_alias;
 /*
  * writer_choose - the first of the wanted writers that works in this process
  *
- * "Works" is proven: code was written to pack 0 and run there. That pack stays mapped, full of
- * traps. mem->base, size, pack, flags and log are set before. On failure each writer's reason
- * has been logged, and nothing is mapped.
+ * "Works" is proven: code was written to pack 0 and run there. PACK_STEP bytes of that pack stay
+ * mapped, full of traps. mem->base, size, pack, flags and log are set before. On failure each
+ * writer's reason has been logged, and nothing is mapped.
  */
 int writer_choose(struct memory *mem, enum pp_writer wanted);
 

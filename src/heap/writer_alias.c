@@ -3,9 +3,12 @@
  * writer_alias.c - a sealed memfd for each pack: an R-X view in the heap, and a read-write view
  * at a random address
  *
- * Order is all: write view, traps, seal, then the R-X view. What is executable was filled
- * before, and as the seal forbids new writable views, mprotect() cannot turn the R-X view
- * writable, nor can a child that inherits it.
+ * Order is all: write view, seal, traps, then the R-X view. As the seal forbids new writable
+ * views, mprotect() cannot turn the R-X view writable, nor can a child that inherits it. The
+ * write view is of the whole file from the start; R-X views are added as the pack grows, each
+ * after its fill, and become one mapping. A view made later needs the file's descriptor, since
+ * PR_SET_MDWE lets no mapping turn executable: a pack that grows keeps it open, and there is
+ * at most one (grow.c).
  */
 #include "heap/pack.h"
 #include "heap/writer.h"
@@ -25,52 +28,84 @@ static void alias_close(struct memory *mem)
 	(void)mem;
 }
 
-static void alias_unmap(struct memory *mem, size_t p)
+static void drop_writer(struct pack *pack)
 {
-	os_unmap(mem->pack[p].rw, PACK_SIZE);
-	mem->pack[p].rw = NULL;
-	os_unmap_code(pack_rx(mem, p), PACK_SIZE);
+	if (!pack->rw)
+		return;
+	os_unmap(pack->rw, PACK_SIZE);
+	os_close(pack->fd);
+	*pack = (struct pack){0};
 }
 
-/* Both views of a file of traps; on failure there is none. */
-static int map_views(struct memory *mem, int fd, uint8_t *rx, uint8_t **rw)
+static int alias_unmap(struct memory *mem, size_t p)
 {
-	void *view;
-	int err = os_map_file_rw(fd, PACK_SIZE, &view);
+	int err = os_unmap_code(pack_rx(mem, p), PACK_SIZE);
 
-	if (err)
-		return log_error(&mem->log, err, "mapping a memfd writable");
-	cpu_fill_traps(view, PACK_SIZE);
-	err = os_seal_file(fd);
-	if (err) {
-		log_error(&mem->log, err, "sealing a memfd");
-		goto unmap_view;
-	}
-	err = os_map_file_code(fd, rx, PACK_SIZE);
-	if (err) {
-		log_error(&mem->log, err, "mapping a memfd executable");
-		goto unmap_view;
-	}
-	*rw = view;
-	return 0;
-unmap_view:
-	os_unmap(view, PACK_SIZE);
+	if (!err)
+		drop_writer(&mem->pack[p]);
 	return err;
 }
 
-/* tmpfs gives huge pages only on demand, whatever the advice: see shmem_enabled. */
-static int alias_map(struct memory *mem, size_t p)
+/* The write view of a sealed file; on failure there is none. */
+static int map_sealed(struct memory *mem, int fd, void **view)
 {
-	uint8_t *rx = pack_rx(mem, p);
-	int fd = os_memfd("progpack", PACK_SIZE);
-	int err;
+	int err = os_map_file_rw(fd, PACK_SIZE, view);
 
+	if (err)
+		return log_error(&mem->log, err, "mapping a memfd writable");
+	err = os_seal_file(fd);
+	if (!err)
+		return 0;
+	os_unmap(*view, PACK_SIZE);
+	return log_error(&mem->log, err, "sealing a memfd");
+}
+
+static int start_pack(struct memory *mem, struct pack *pack)
+{
+	int err, fd = os_memfd("progpack", PACK_SIZE);
+	void *view;
+
+	drop_writer(pack); /* of a pack that once could not be unmapped */
 	if (fd < 0)
 		return log_error(&mem->log, fd, "creating a memfd of %zu bytes", PACK_SIZE);
-	err = map_views(mem, fd, rx, &mem->pack[p].rw);
-	os_close(fd);
-	if (!err && !(mem->flags & PP_SMALL_PAGES))
-		os_collapse(rx, PACK_SIZE);
+	err = map_sealed(mem, fd, &view);
+	if (err)
+		os_close(fd);
+	else
+		*pack = (struct pack){.rw = view, .fd = fd};
+	return err;
+}
+
+/* The fill's pages are dropped from the write view: they would count as resident twice. */
+static int add_view(struct memory *mem, size_t p, size_t from, size_t size)
+{
+	const struct pack *pack = &mem->pack[p];
+	int err = os_file_alloc(pack->fd, from, size);
+
+	if (err)
+		return log_error(&mem->log, err, "taking memory for a memfd");
+	cpu_fill_traps(pack->rw + from, size);
+	os_drop_view(pack->rw + from, size);
+	err = os_map_file_code(pack->fd, from, pack_rx(mem, p) + from, size);
+	if (err)
+		return log_error(&mem->log, err, "mapping a memfd executable");
+	return 0;
+}
+
+static int alias_grow(struct memory *mem, size_t p, size_t from, size_t to)
+{
+	struct pack *pack = &mem->pack[p];
+	int err = from ? 0 : start_pack(mem, pack);
+
+	if (err)
+		return err;
+	err = add_view(mem, p, from, to - from);
+	if (err && !from)
+		drop_writer(pack);
+	if (!err && to == PACK_SIZE) {
+		os_close(pack->fd);
+		pack->fd = -1;
+	}
 	return err;
 }
 
@@ -115,7 +150,7 @@ const struct writer writer_alias = {
 	.name = "alias",
 	.open = alias_open,
 	.close = alias_close,
-	.map = alias_map,
+	.grow = alias_grow,
 	.unmap = alias_unmap,
 	.copy = alias_copy,
 	.fill = alias_fill,

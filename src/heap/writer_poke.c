@@ -47,35 +47,41 @@ static int poke_fill(struct memory *mem, uint8_t *rx, size_t size)
 	return 0;
 }
 
-static void poke_unmap(struct memory *mem, size_t p)
+static int poke_unmap(struct memory *mem, size_t p)
 {
-	os_unmap_code(pack_rx(mem, p), PACK_SIZE);
+	return os_unmap_code(pack_rx(mem, p), PACK_SIZE);
 }
 
-/* Whether it becomes a huge page is decided by the first touch: the fill. */
-static int poke_map(struct memory *mem, size_t p)
+/* Whether memory becomes a huge page is decided by the first touch: the fill. */
+static void advise(const struct memory *mem, uint8_t *rx, size_t size)
 {
-	uint8_t *rx = pack_rx(mem, p);
-	int err = os_map_code(rx, PACK_SIZE);
+	if (mem->flags & PP_SMALL_PAGES)
+		os_want_small(rx, size);
+	else if (size == PACK_SIZE)
+		os_want_huge(rx, size);
+}
+
+static int poke_grow(struct memory *mem, size_t p, size_t from, size_t to)
+{
+	uint8_t *rx = pack_rx(mem, p) + from;
+	int err = os_map_code(rx, to - from);
 
 	if (err)
 		return log_error(&mem->log, err, "mapping private executable memory");
-	if (mem->flags & PP_SMALL_PAGES)
-		os_want_small(rx, PACK_SIZE);
-	else
-		os_want_huge(rx, PACK_SIZE);
-	err = poke_fill(mem, rx, PACK_SIZE);
+	advise(mem, rx, to - from);
+	err = poke_fill(mem, rx, to - from);
 	if (err)
-		poke_unmap(mem, p);
+		(void)os_unmap_code(rx, to - from);
 	return err;
 }
 
 const struct writer writer_poke = {
 	.id = PP_WRITER_POKE,
 	.name = "poke",
+	.huge_at_birth = true,
 	.open = poke_open,
 	.close = poke_close,
-	.map = poke_map,
+	.grow = poke_grow,
 	.unmap = poke_unmap,
 	.copy = poke_copy,
 	.fill = poke_fill,

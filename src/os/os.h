@@ -53,11 +53,17 @@ int os_poke(int fd, void *at, const void *from, size_t size);
 int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit);
 
 /*
- * os_memfd - a sealable anonymous file of @size bytes with its memory allocated
+ * os_memfd - a sealable anonymous file of @size bytes, sparse: it takes no memory yet
  * Never executable by exec; may be mapped executable also at vm.memfd_noexec=2. Checks
  * RLIMIT_FSIZE first (SIGXFSZ kills). Return: the fd, or -errno.
  */
 int os_memfd(const char *name, size_t size);
+
+/*
+ * os_file_alloc - take memory for a part of a file, sealed or not
+ * A full tmpfs or memory cgroup is an error here, not a SIGBUS at the first touch.
+ */
+int os_file_alloc(int fd, size_t from, size_t size);
 
 /* os_map_file_rw - a shared read-write view of @fd at a random address */
 int os_map_file_rw(int fd, size_t size, void **rw);
@@ -65,8 +71,12 @@ int os_map_file_rw(int fd, size_t size, void **rw);
 /* os_seal_file - forbid resizing, new writable views and further seals; views made before stay */
 int os_seal_file(int fd);
 
-/* os_map_file_code - a shared R-X view of a sealed file, over a part of a reservation */
-int os_map_file_code(int fd, void *at, size_t size);
+/* os_map_file_code - a shared R-X view of a part of a sealed file, over a part of a reservation */
+int os_map_file_code(int fd, size_t from, void *at, size_t size);
+
+/* os_drop_view - a shared view's pages count as resident no more until they are touched; best
+ * effort */
+void os_drop_view(void *at, size_t size);
 
 void os_close(int fd);
 
@@ -76,6 +86,9 @@ void os_want_small(void *at, size_t size);
 
 /* os_collapse - turn mapped, touched 2 MiB ranges into huge pages now: 0, or -errno and no harm */
 int os_collapse(void *at, size_t size);
+
+/* os_seal_code - nobody can unmap it or change its protection any more (mseal): 0, or -ENOSYS */
+int os_seal_code(void *at, size_t size);
 
 /*
  * os_huge_bytes - bytes of lo .. hi-1 on huge pages, by /proc/self/smaps

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,6 +21,9 @@
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010u
 #endif
+#ifndef SYS_mseal /* of Linux 6.10; the same number on every arch */
+#define SYS_mseal 462
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -29,14 +33,19 @@ size_t os_page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int map(void **at, size_t size, int prot, int flags, int fd)
+static int map_file(void **at, size_t size, int prot, int flags, int fd, size_t from)
 {
-	void *got = mmap(*at, size, prot, flags, fd, 0);
+	void *got = mmap(*at, size, prot, flags, fd, (off_t)from);
 
 	if (got == MAP_FAILED)
 		return -errno;
 	*at = got;
 	return 0;
+}
+
+static int map(void **at, size_t size, int prot, int flags)
+{
+	return map_file(at, size, prot, flags, -1, 0);
 }
 
 void os_unmap(void *at, size_t size)
@@ -61,7 +70,7 @@ static int reserve_anywhere(size_t size, void **base)
 
 	if (size > SIZE_MAX - OS_HUGE)
 		return -ENOMEM;
-	err = map(&got, size + OS_HUGE, PROT_NONE, RESERVED, -1);
+	err = map(&got, size + OS_HUGE, PROT_NONE, RESERVED);
 	if (err)
 		return err;
 	lo = (uintptr_t)got;
@@ -77,7 +86,7 @@ static bool reserve_at(size_t size, uintptr_t start, void **base)
 {
 	void *got = (void *)start;
 
-	if (map(&got, size, PROT_NONE, RESERVED | MAP_FIXED_NOREPLACE, -1))
+	if (map(&got, size, PROT_NONE, RESERVED | MAP_FIXED_NOREPLACE))
 		return false;
 	if (got != (void *)start) {
 		os_unmap(got, size);
@@ -127,18 +136,18 @@ int os_reserve(size_t size, const void *near, void **base)
 
 int os_map_code(void *at, size_t size)
 {
-	return map(&at, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+	return map(&at, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED);
 }
 
 int os_unmap_code(void *at, size_t size)
 {
-	return map(&at, size, PROT_NONE, RESERVED | MAP_FIXED, -1);
+	return map(&at, size, PROT_NONE, RESERVED | MAP_FIXED);
 }
 
 int os_map_rw(size_t size, void **at)
 {
 	void *got = NULL;
-	int err = map(&got, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	int err = map(&got, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
 
 	if (!err)
 		*at = got;
@@ -244,7 +253,6 @@ static bool fits_file_limit(size_t size)
 	       size <= limit.rlim_cur;
 }
 
-/* fallocate() takes the memory now: a full tmpfs or cgroup is an error here, not SIGBUS later. */
 int os_memfd(const char *name, size_t size)
 {
 	int fd, err;
@@ -254,12 +262,20 @@ int os_memfd(const char *name, size_t size)
 	fd = memfd_open(name);
 	if (fd < 0)
 		return fd;
-	do {
-		err = fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
-	} while (err == -EINTR);
-	if (!err)
+	if (!ftruncate(fd, (off_t)size))
 		return fd;
+	err = -errno;
 	close(fd);
+	return err;
+}
+
+int os_file_alloc(int fd, size_t from, size_t size)
+{
+	int err;
+
+	do {
+		err = fallocate(fd, 0, (off_t)from, (off_t)size) ? -errno : 0;
+	} while (err == -EINTR);
 	return err;
 }
 
@@ -279,7 +295,7 @@ static void *random_hint(void)
 int os_map_file_rw(int fd, size_t size, void **rw)
 {
 	void *got = random_hint();
-	int err = map(&got, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+	int err = map_file(&got, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (!err)
 		*rw = got;
@@ -293,9 +309,14 @@ int os_seal_file(int fd)
 	return fcntl(fd, F_ADD_SEALS, seals) ? -errno : 0;
 }
 
-int os_map_file_code(int fd, void *at, size_t size)
+int os_map_file_code(int fd, size_t from, void *at, size_t size)
 {
-	return map(&at, size, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd);
+	return map_file(&at, size, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd, from);
+}
+
+void os_drop_view(void *at, size_t size)
+{
+	(void)madvise(at, size, MADV_DONTNEED);
 }
 
 void os_close(int fd)
@@ -317,4 +338,9 @@ void os_want_small(void *at, size_t size)
 int os_collapse(void *at, size_t size)
 {
 	return madvise(at, size, MADV_COLLAPSE) ? -errno : 0;
+}
+
+int os_seal_code(void *at, size_t size)
+{
+	return syscall(SYS_mseal, at, size, 0ul) ? -errno : 0;
 }

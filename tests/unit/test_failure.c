@@ -15,7 +15,7 @@ static struct {
 	struct pp_heap *heap;
 	unsigned int maps, copies, fills;
 	int fail_maps_from; /* fail the nth map and all later ones; 0 is never */
-	bool fail_copy, fail_fill, look_back;
+	bool fail_copy, fail_fill, fail_unmap, look_back;
 } spy;
 
 static void look_back(void)
@@ -30,18 +30,20 @@ static void look_back(void)
 	test_stats(spy.heap);
 }
 
-static int spy_map(struct memory *mem, size_t p)
+static int spy_grow(struct memory *mem, size_t p, size_t from, size_t to)
 {
 	spy.maps++;
 	look_back();
 	if (spy.fail_maps_from && (int)spy.maps >= spy.fail_maps_from)
 		return -ENOMEM;
-	return spy.real->map(mem, p);
+	return spy.real->grow(mem, p, from, to);
 }
 
-static void spy_unmap(struct memory *mem, size_t p)
+static int spy_unmap(struct memory *mem, size_t p)
 {
-	spy.real->unmap(mem, p);
+	if (spy.fail_unmap)
+		return -ENOMEM;
+	return spy.real->unmap(mem, p);
 }
 
 static int spy_copy(struct memory *mem, uint8_t *rx, const uint8_t *from, size_t size)
@@ -73,7 +75,7 @@ static const struct writer spy_writer = {
 	.id = PP_WRITER_POKE,
 	.name = "spy",
 	.close = spy_close,
-	.map = spy_map,
+	.grow = spy_grow,
 	.unmap = spy_unmap,
 	.copy = spy_copy,
 	.fill = spy_fill,
@@ -196,6 +198,28 @@ static void failed_growth_is_undone(void **state)
 	}
 }
 
+/* A pack that cannot be unmapped stays, and is used again. */
+static void failed_unmap_keeps_the_pack(void **state)
+{
+	struct pp_heap *heap = spied_heap(WRITER(state), 2);
+	void *a = test_block(heap, 2 * MIB, 1), *b = test_block(heap, 2 * MIB, 1);
+
+	spy.fail_unmap = true;
+	assert_int_equal(pp_free(heap, a), 0);
+	assert_int_equal(pp_free(heap, b), 0);
+	assert_int_equal(test_stats(heap).packs, 2);
+	assert_int_equal(pp_heap_tidy(heap), -ENOMEM);
+	spy.maps = 0;
+	assert_ptr_equal(test_block(heap, 4 * MIB, 7), a);
+	assert_int_equal(spy.maps, 0);
+	assert_int_equal(pp_free(heap, a), 0);
+	spy.fail_unmap = false;
+	assert_int_equal(pp_heap_tidy(heap), 0);
+	assert_int_equal(test_stats(heap).packs, 1);
+	assert_int_equal(test_stats(heap).committed, 2 * MIB);
+	pp_heap_free(heap);
+}
+
 static void no_lock_is_held_while_writing(void **state)
 {
 	struct pp_heap *heap = spied_heap(WRITER(state), 4);
@@ -221,6 +245,7 @@ int main(void)
 		EACH_WRITER(half_copy_that_stays_is_never_reused),
 		EACH_WRITER(failed_fill_keeps_the_block),
 		EACH_WRITER(failed_growth_is_undone),
+		EACH_WRITER(failed_unmap_keeps_the_pack),
 		EACH_WRITER(no_lock_is_held_while_writing),
 	};
 

@@ -155,7 +155,7 @@ static void sealed_file_has_no_new_writers(void **state)
 	assert_int_equal(os_reserve(OS_HUGE, NULL, &base), 0);
 	assert_int_equal(os_map_file_rw(fd, OS_HUGE, &rw), 0);
 	assert_int_equal(os_seal_file(fd), 0);
-	assert_int_equal(os_map_file_code(fd, base, OS_HUGE), 0);
+	assert_int_equal(os_map_file_code(fd, 0, base, OS_HUGE), 0);
 	assert_string_equal(mapping_at(base).perms, "r-xs");
 	assert_string_equal(mapping_at(rw).perms, "rw-s");
 	memset(rw, 5, 64);

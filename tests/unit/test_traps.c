@@ -23,7 +23,8 @@
 
 static void run_at(void *rx)
 {
-	signal(TRAP_SIGNAL, SIG_DFL); /* sanitizers would report it */
+	signal(TRAP_SIGNAL, SIG_DFL); /* cmocka and sanitizers would report it */
+	signal(SIGSEGV, SIG_DFL);
 	call(rx);
 }
 
@@ -59,6 +60,7 @@ static void freed_large_block_traps(void **state)
 	size_t size = 2 * MIB + 4096;
 	uint8_t *freed = test_block(heap, size, 1);
 
+	test_block(heap, MIB, 1); /* keeps the second pack */
 	assert_int_equal(pp_free(heap, freed), 0);
 	assert_true(traps_at(freed));
 	assert_true(traps_at(freed + 2 * MIB - ENTRY));
@@ -67,18 +69,30 @@ static void freed_large_block_traps(void **state)
 	pp_heap_free(heap);
 }
 
-/* From the start, and in a pack that was mapped later: the first bytes, a middle, the last. */
-static void never_used_memory_traps(void **state)
+static bool faults_at(uint8_t *rx)
+{
+	int status = run_child(run_at, rx);
+
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+/* The last bytes that a pack has at each size, and the first that it has not yet. */
+static void grown_memory_traps_and_the_rest_faults(void **state)
 {
 	struct pp_heap *heap = test_heap(WRITER(state), 2);
-	uint8_t *block = test_block(heap, 2 * MIB, 1), *next = test_block(heap, 64, 1);
+	uint8_t *base = test_block(heap, 64, 1);
+	struct pp_code code;
 
-	assert_ptr_equal(next, block + 2 * MIB);
-	assert_true(traps_at(next + 64));
-	assert_true(traps_at(next + MIB + 12));
-	assert_true(traps_at(next + 2 * MIB - ENTRY));
-	assert_int_equal(pp_free(heap, next), 0);
-	assert_true(traps_at(next));
+	for (size_t grown = 64 << 10; grown < 2 * MIB; grown *= 2) {
+		assert_int_equal(test_stats(heap).committed, grown);
+		assert_true(traps_at(base + 64));
+		assert_true(traps_at(base + grown - ENTRY));
+		assert_true(faults_at(base + grown));
+		assert_int_equal(pp_alloc(heap, grown, &code), 0);
+		assert_int_equal(pp_abort(heap, &code), 0);
+	}
+	assert_true(traps_at(base + 2 * MIB - ENTRY));
+	assert_true(faults_at(base + 2 * MIB));
 	pp_heap_free(heap);
 }
 
@@ -127,9 +141,12 @@ static void open_block_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH_WRITER(live_code_runs),          EACH_WRITER(freed_chunk_traps_at_each_offset),
-		EACH_WRITER(freed_large_block_traps), EACH_WRITER(never_used_memory_traps),
-		EACH_WRITER(probe_leaves_traps),      EACH_WRITER(tail_padding_traps),
+		EACH_WRITER(live_code_runs),
+		EACH_WRITER(freed_chunk_traps_at_each_offset),
+		EACH_WRITER(freed_large_block_traps),
+		EACH_WRITER(grown_memory_traps_and_the_rest_faults),
+		EACH_WRITER(probe_leaves_traps),
+		EACH_WRITER(tail_padding_traps),
 		EACH_WRITER(open_block_traps),
 	};
 

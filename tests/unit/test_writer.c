@@ -235,6 +235,8 @@ static void packs_are_huge_pages(void **state)
 	struct pp_stats stats;
 
 	test_block(heap, 3 * MIB, 1);
+	test_block(heap, MIB + 1, 1);
+	test_block(heap, MIB - 64, 1);
 	stats = test_stats(heap);
 	assert_int_equal(stats.huge, smaps_huge(heap));
 	if (!gives_huge(WRITER(state))) {
@@ -254,8 +256,10 @@ static void neighbours_are_told_apart(void **state)
 	for (size_t i = 0; i < 6; i++)
 		heap[i] = test_heap(WRITER(state), 1);
 	for (size_t i = 0; i < 6; i++) {
-		struct pp_stats stats = test_stats(heap[i]);
+		struct pp_stats stats;
 
+		test_block(heap[i], 2 * MIB, 1);
+		stats = test_stats(heap[i]);
 		assert_int_equal(stats.huge, smaps_huge(heap[i]));
 		if (gives_huge(WRITER(state)))
 			assert_int_equal(stats.huge, 2 * MIB);

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * grow.c - where chunks come from: packs that grow, are made huge, and are returned
+ *
+ *	not mapped --64 KiB--> growing --doubles--> whole --collapse--> huge
+ *	    ^----------------- empty, and another one is too <-----------'
+ *
+ * At most one pack is growing, so that an alias heap keeps one descriptor: a block that does not
+ * fit into it gets a whole pack. The thread whose growth makes a pack whole also makes it huge, as
+ * then 1 MiB of it is in use: after its chunks were published, with `grow` held and `lock` free.
+ *
+ * One empty pack stays mapped: a load and unload that crosses a pack's boundary maps nothing.
+ */
+#include "heap/heap.h"
+#include "heap/pack.h"
+#include <errno.h>
+#include <string.h>
+
+static bool is_over_limit(const struct pp_heap *heap, size_t chunks)
+{
+	uint64_t limit = heap->stats.limit, used = heap->stats.used;
+
+	return limit && (used > limit || chunks * PP_CHUNK > limit - used);
+}
+
+/*
+ * A run that holds the block at any alignment, if there is one; @thorough also looks for the ones
+ * that hold it since they happen to be aligned. Packs are: larger blocks start at one.
+ */
+static size_t find(const struct index *ix, size_t chunks, size_t align, bool thorough)
+{
+	size_t padded = chunks + align - 1, at = INDEX_NONE;
+
+	if (align == 1 || chunks > PACK_CHUNKS)
+		return index_find(ix, chunks);
+	if (padded <= PACK_CHUNKS)
+		at = index_find(ix, padded);
+	if (at != INDEX_NONE)
+		return (at + align - 1) / align * align;
+	return thorough ? index_find_aligned(ix, chunks, align) : INDEX_NONE;
+}
+
+/* With the lock held: -ENOSPC if there is no room in grown memory. */
+static int take_grown(struct pp_heap *heap, size_t chunks, size_t align, bool thorough, size_t *at)
+{
+	size_t found;
+
+	if (is_over_limit(heap, chunks))
+		return -EDQUOT;
+	found = find(&heap->index, chunks, align, thorough);
+	if (found == INDEX_NONE)
+		return -ENOSPC;
+	index_take(&heap->index, found, chunks);
+	heap->stats.used += chunks * PP_CHUNK;
+	heap->stats.blocks++;
+	heap->stats.open++;
+	*at = found;
+	return 0;
+}
+
+/* Packs from .. to - 1 are to have @chunks each; none if both are the same. */
+struct growth {
+	size_t from, to, chunks;
+};
+
+static size_t growing_pack(const struct index *ix)
+{
+	for (size_t p = 0; p < ix->packs; p++) {
+		if (ix->pack[p].grown && ix->pack[p].grown < PACK_CHUNKS)
+			return p;
+	}
+	return INDEX_NONE;
+}
+
+static size_t unmapped_pack(const struct index *ix)
+{
+	for (size_t p = 0; p < ix->packs; p++) {
+		if (!ix->pack[p].grown)
+			return p;
+	}
+	return INDEX_NONE;
+}
+
+/* Doubled until the free chunks at its end are enough. */
+static bool plan_more(const struct index *ix, size_t p, size_t chunks, struct growth *plan)
+{
+	size_t grown = ix->pack[p].grown, tail = index_tail(ix, p), size = 2 * grown;
+
+	if (grown - tail + chunks > PACK_CHUNKS)
+		return false;
+	while (size < grown - tail + chunks)
+		size *= 2;
+	*plan = (struct growth){p, p + 1, size};
+	return true;
+}
+
+static bool plan_new(const struct index *ix, size_t chunks, bool whole, struct growth *plan)
+{
+	size_t p = unmapped_pack(ix), size = whole ? PACK_CHUNKS : PACK_STEP_CHUNKS;
+
+	if (p == INDEX_NONE)
+		return false;
+	while (size < chunks)
+		size *= 2;
+	*plan = (struct growth){p, p + 1, size};
+	return true;
+}
+
+static bool plan_span(const struct index *ix, size_t chunks, struct growth *plan)
+{
+	size_t at = index_find_room(ix, chunks), from = at / PACK_CHUNKS;
+
+	if (at == INDEX_NONE)
+		return false;
+	*plan = (struct growth){from, from + (chunks + PACK_CHUNKS - 1) / PACK_CHUNKS, PACK_CHUNKS};
+	return true;
+}
+
+static bool make_plan(const struct index *ix, size_t chunks, size_t align, struct growth *plan)
+{
+	size_t growing = growing_pack(ix), padded = chunks + align - 1;
+
+	if (chunks > PACK_CHUNKS)
+		return plan_span(ix, chunks, plan);
+	if (growing != INDEX_NONE && plan_more(ix, growing, padded, plan))
+		return true;
+	if (padded > PACK_CHUNKS)
+		padded = PACK_CHUNKS; /* a whole pack: its first chunk is aligned */
+	return plan_new(ix, padded, growing != INDEX_NONE, plan);
+}
+
+static int carry_out(struct pp_heap *heap, const struct growth *plan)
+{
+	if (plan->to - plan->from == 1)
+		return pack_grow(&heap->mem, &heap->index, plan->from, plan->chunks);
+	return pack_grow_run(&heap->mem, &heap->index, plan->from, plan->to);
+}
+
+/* With the lock held. */
+static void publish(struct pp_heap *heap, const struct growth *plan)
+{
+	for (size_t p = plan->from; p < plan->to; p++) {
+		size_t had = heap->index.pack[p].grown;
+
+		if (had == PACK_CHUNKS)
+			continue;
+		index_grow(&heap->index, p, plan->chunks);
+		heap->stats.packs += !had;
+		heap->stats.committed += (plan->chunks - had) * PP_CHUNK;
+	}
+}
+
+/* With `grow` held. */
+static int make_huge(struct pp_heap *heap, size_t p)
+{
+	int err = pack_make_huge(&heap->mem, p);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&heap->lock);
+	heap->index.pack[p].huge = true;
+	pthread_mutex_unlock(&heap->lock);
+	return 0;
+}
+
+/* Failing is no harm: pp_heap_tidy() tries again. */
+static void make_huge_if_whole(struct pp_heap *heap, const struct growth *plan, bool is_new)
+{
+	if (plan->chunks < PACK_CHUNKS || heap->mem.flags & PP_SMALL_PAGES)
+		return;
+	if (is_new && heap->mem.writer->huge_at_birth)
+		return;
+	for (size_t p = plan->from; p < plan->to; p++) {
+		if (!heap->index.pack[p].huge)
+			(void)make_huge(heap, p);
+	}
+}
+
+/* With `grow` held. */
+static int grow(struct pp_heap *heap, const struct growth *plan)
+{
+	bool is_new = !heap->index.pack[plan->from].grown;
+	int err = carry_out(heap, plan);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&heap->lock);
+	publish(heap, plan);
+	pthread_mutex_unlock(&heap->lock);
+	make_huge_if_whole(heap, plan, is_new);
+	return 0;
+}
+
+/* Chunks, or the growth that will give them. */
+static int take_or_plan(struct pp_heap *heap, size_t chunks, size_t align, size_t *at,
+			struct growth *plan)
+{
+	int err;
+
+	*plan = (struct growth){0};
+	pthread_mutex_lock(&heap->lock);
+	err = take_grown(heap, chunks, align, false, at);
+	if (err == -ENOSPC && make_plan(&heap->index, chunks, align, plan))
+		err = 0;
+	if (err == -ENOSPC)
+		err = take_grown(heap, chunks, align, true, at);
+	pthread_mutex_unlock(&heap->lock);
+	return err;
+}
+
+/*
+ * With `grow` held. Others may take what is grown here before we do, so try again: each round
+ * grows a pack, hence there is a last one.
+ */
+static int take_growing(struct pp_heap *heap, size_t chunks, size_t align, size_t *at)
+{
+	struct growth plan;
+	int err = take_or_plan(heap, chunks, align, at, &plan);
+
+	while (!err && plan.to > plan.from) {
+		err = grow(heap, &plan);
+		if (!err)
+			err = take_or_plan(heap, chunks, align, at, &plan);
+	}
+	return err;
+}
+
+int heap_take(struct pp_heap *heap, size_t chunks, size_t align, size_t *at)
+{
+	int err;
+
+	pthread_mutex_lock(&heap->lock);
+	err = take_grown(heap, chunks, align, false, at);
+	pthread_mutex_unlock(&heap->lock);
+	if (err != -ENOSPC)
+		return err;
+	pthread_mutex_lock(&heap->grow);
+	err = take_growing(heap, chunks, align, at);
+	pthread_mutex_unlock(&heap->grow);
+	return err;
+}
+
+/* With the lock held: the highest empty pack, if it is not the only one; INDEX_NONE. */
+static size_t surplus(const struct index *ix)
+{
+	size_t p = ix->packs;
+
+	while (ix->empty > 1 && p--) {
+		if (index_is_empty(ix, p) && !ix->pack[p].sealed)
+			return p;
+	}
+	return INDEX_NONE;
+}
+
+/*
+ * With both locks held. Nobody finds the pack's chunks while it is unmapped; where that fails (a
+ * process with too many mappings), they are found again.
+ */
+static int return_pack(struct pp_heap *heap, size_t p)
+{
+	const struct index_pack was = heap->index.pack[p];
+	int err;
+
+	index_leave(&heap->index, p);
+	pthread_mutex_unlock(&heap->lock);
+	err = heap->mem.writer->unmap(&heap->mem, p);
+	pthread_mutex_lock(&heap->lock);
+	if (!err) {
+		heap->stats.packs--;
+		heap->stats.committed -= was.grown * (uint64_t)PP_CHUNK;
+		return 0;
+	}
+	index_grow(&heap->index, p, was.grown);
+	heap->index.pack[p].huge = was.huge;
+	return err;
+}
+
+/* With `grow` held. */
+static int trim(struct pp_heap *heap)
+{
+	size_t p;
+	int err = 0;
+
+	pthread_mutex_lock(&heap->lock);
+	while (!err && (p = surplus(&heap->index)) != INDEX_NONE)
+		err = return_pack(heap, p);
+	pthread_mutex_unlock(&heap->lock);
+	return err;
+}
+
+void heap_trim(struct pp_heap *heap)
+{
+	pthread_mutex_lock(&heap->grow);
+	(void)trim(heap);
+	pthread_mutex_unlock(&heap->grow);
+}
+
+/* With `grow` held: whole packs that are not huge yet. */
+static int make_all_huge(struct pp_heap *heap)
+{
+	int err = 0;
+
+	for (size_t p = 0; p < heap->index.packs; p++) {
+		const struct index_pack *pack = &heap->index.pack[p];
+		int failed;
+
+		if (pack->grown < PACK_CHUNKS || pack->huge)
+			continue;
+		failed = make_huge(heap, p);
+		if (!err)
+			err = failed;
+	}
+	return err;
+}
+
+int pp_heap_tidy(struct pp_heap *heap)
+{
+	int err, huge_err = 0;
+
+	pthread_mutex_lock(&heap->grow);
+	err = trim(heap);
+	if (!(heap->mem.flags & PP_SMALL_PAGES))
+		huge_err = make_all_huge(heap);
+	pthread_mutex_unlock(&heap->grow);
+	if (!err)
+		err = huge_err;
+	if (err)
+		log_line(&heap->mem.log, "pp_heap_tidy: %s", strerror(-err));
+	return err;
+}
