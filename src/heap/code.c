@@ -8,11 +8,14 @@
  * Invariant: the chunks of a free or open block hold traps, but for an open block while it is
  * copied. Every transition is decided under the lock; bytes move between two decisions.
  */
+#include "base/opts.h"
 #include "heap/heap.h"
 #include "os/cpu.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define ALIGN_MAX 4096u
 
 static size_t to_chunks(size_t size)
 {
@@ -49,39 +52,76 @@ static int refuse_alloc(struct pp_heap *heap, int err)
 }
 
 /* The block is the caller's from here on, and anybody may find it. */
-static void open_block(struct pp_heap *heap, struct staging *staging)
+static void open_block(struct pp_heap *heap, struct staging *staging, struct name *name)
 {
 	pthread_mutex_lock(&heap->lock);
 	staging_put(&heap->open, staging);
+	if (name)
+		names_put(&heap->names, staging->chunk, name);
 	heap->stats.allocs++;
 	pthread_mutex_unlock(&heap->lock);
 }
 
-int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code)
+/* What a block needs beside its chunks; all or nothing. */
+static int prepare(size_t size, const char *text, struct staging **staging, struct name **name)
+{
+	*name = text ? name_new(text) : NULL;
+	*staging = staging_new(size);
+	if (*staging && (*name || !text))
+		return 0;
+	name_free(*name);
+	staging_free(*staging);
+	return -ENOMEM;
+}
+
+/* @align is in chunks. */
+static int alloc(struct pp_heap *heap, size_t size, size_t align, const char *text,
+		 struct pp_code *code)
 {
 	size_t chunks = to_chunks(size), at;
 	struct staging *staging;
+	struct name *name;
 	int err;
 
 	if (!size)
 		return refuse(heap, -EINVAL, "pp_alloc", "a block of no bytes");
 	if (chunks > index_chunks(&heap->index))
 		return refuse(heap, -E2BIG, "pp_alloc", "larger than the heap");
-	staging = staging_new(chunks * PP_CHUNK);
-	if (!staging)
-		return refuse_alloc(heap, -ENOMEM);
-	err = heap_take(heap, chunks, 1, &at);
+	err = prepare(chunks * PP_CHUNK, text, &staging, &name);
+	if (err)
+		return refuse_alloc(heap, err);
+	err = heap_take(heap, chunks, align, &at);
 	if (err) {
+		name_free(name);
 		staging_free(staging);
 		return refuse_alloc(heap, err);
 	}
 	staging->chunk = at;
 	staging_fill(staging);
-	open_block(heap, staging);
+	open_block(heap, staging, name);
 	code->rx = heap_rx(heap, at);
 	code->rw = staging->rw;
 	code->size = staging->size;
 	return 0;
+}
+
+int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code)
+{
+	return alloc(heap, size, 1, NULL, code);
+}
+
+int pp_alloc_with(struct pp_heap *heap, size_t size, const struct pp_block_opts *opts,
+		  struct pp_code *code)
+{
+	struct pp_block_opts own;
+	int err = opts_copy(&own, sizeof(own), opts, sizeof(own));
+
+	if (err)
+		return refuse(heap, err, "pp_alloc_with", "options of another version");
+	if (own.align > ALIGN_MAX || own.align & (own.align - 1))
+		return refuse(heap, -EINVAL, "pp_alloc_with",
+			      "align is no power of two up to 4096");
+	return alloc(heap, size, own.align > PP_CHUNK ? own.align / PP_CHUNK : 1, own.name, code);
 }
 
 /* Take an open block's buffer; whoever has it ends the block. NULL if there is no such block. */
@@ -118,12 +158,16 @@ static void unlock_and_trim(struct pp_heap *heap)
 /* An open block whose chunks hold traps becomes free. */
 static void give_open(struct pp_heap *heap, const struct staging *staging, uint64_t *counter)
 {
+	struct name *name;
+
 	pthread_mutex_lock(&heap->lock);
 	give(heap, staging->chunk, staging->size / PP_CHUNK);
+	name = names_take(&heap->names, staging->chunk);
 	heap->stats.blocks--;
 	heap->stats.open--;
 	++*counter;
 	unlock_and_trim(heap);
+	name_free(name);
 }
 
 /*
@@ -258,13 +302,17 @@ static int condemn(struct pp_heap *heap, size_t at, size_t *chunks)
 
 static void bury(struct pp_heap *heap, size_t at, size_t chunks)
 {
+	struct name *name;
+
 	pthread_mutex_lock(&heap->lock);
 	give(heap, at, chunks);
+	name = names_take(&heap->names, at);
 	heap->stats.blocks--;
 	heap->stats.frees++;
 	heap->stats.fills++;
 	heap->stats.syncs++;
 	unlock_and_trim(heap);
+	name_free(name);
 }
 
 static void reprieve(struct pp_heap *heap, size_t at)

@@ -8,6 +8,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,14 +52,19 @@ static int reserve(struct pp_heap *heap, size_t packs, const void *anchor)
 	err = index_init(&heap->index, packs);
 	if (err)
 		goto unreserve;
+	err = names_init(&heap->names, packs * PACK_CHUNKS);
+	if (err)
+		goto fini_index;
 	heap->mem.pack = calloc(packs, sizeof(*heap->mem.pack));
 	if (!heap->mem.pack) {
 		err = -ENOMEM;
-		goto fini_index;
+		goto fini_names;
 	}
 	heap->mem.base = base;
 	heap->mem.size = packs * PACK_SIZE;
 	return 0;
+fini_names:
+	names_fini(&heap->names);
 fini_index:
 	index_fini(&heap->index);
 unreserve:
@@ -69,6 +75,7 @@ unreserve:
 static void unreserve(struct pp_heap *heap)
 {
 	free(heap->mem.pack);
+	names_fini(&heap->names);
 	index_fini(&heap->index);
 	os_unmap(heap->mem.base, guarded(heap->mem.size));
 }
@@ -87,12 +94,22 @@ static int reserve_most(struct pp_heap *heap, const struct pp_opts *opts)
 	return 0;
 }
 
+/* Cut short rather than refused: it is there to be read. */
+static void set_name(struct memory *mem, const char *name)
+{
+	if (name)
+		snprintf(mem->name, sizeof(mem->name), "progpack:%.70s", name);
+	else
+		memcpy(mem->name, "progpack", sizeof("progpack"));
+}
+
 static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 {
 	int err;
 
 	heap->mem.log = (struct log){.fn = opts->log, .ctx = opts->log_ctx};
 	heap->mem.flags = opts->flags;
+	set_name(&heap->mem, opts->name);
 	heap->mem.fd = -1;
 	err = reserve_most(heap, opts);
 	if (err)

@@ -3,8 +3,8 @@
  * heap.h - a heap: one reservation, its index, its open blocks and its figures
  *
  * Two locks, `grow` before `lock`:
- *	lock	index, open, limit and stats; held for a few loads and stores, never over a system
- *		call, a copy or the caller's log function
+ *	lock	index, open, names, limit and stats; held for a few loads and stores, never over a
+ *		system call, a copy or the caller's log function
  *	grow	held by the one thread that maps, unmaps or collapses packs
  * Chunks that are taken out of the index belong to the thread that took them, so that writing
  * to them needs no lock.
@@ -13,6 +13,7 @@
 #define HEAP_HEAP_H
 
 #include "heap/index.h"
+#include "heap/names.h"
 #include "heap/staging.h"
 #include "heap/writer.h"
 
@@ -24,6 +25,7 @@ struct pp_heap {
 	pthread_mutex_t lock;
 	struct index index;
 	struct staging_table open;
+	struct names names;
 	struct pp_stats stats; /* but for what pp_stats() works out */
 	struct memory mem;
 };

@@ -42,6 +42,7 @@ struct memory {
 	const struct writer *writer;
 	unsigned int flags; /* PP_SMALL_PAGES */
 	int fd;             /* the poke writer's */
+	char name[80];      /* of its mappings: "progpack:NAME", the kernel's longest */
 	struct log log;
 	uint8_t traps[TRAP_UNIT];
 };

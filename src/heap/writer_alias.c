@@ -62,7 +62,7 @@ static int map_sealed(struct memory *mem, int fd, void **view)
 
 static int start_pack(struct memory *mem, struct pack *pack)
 {
-	int err, fd = os_memfd("progpack", PACK_SIZE);
+	int err, fd = os_memfd(mem->name, PACK_SIZE);
 	void *view;
 
 	drop_writer(pack); /* of a pack that once could not be unmapped */

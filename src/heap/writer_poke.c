@@ -68,6 +68,7 @@ static int poke_grow(struct memory *mem, size_t p, size_t from, size_t to)
 
 	if (err)
 		return log_error(&mem->log, err, "mapping private executable memory");
+	os_name_mapping(rx, to - from, mem->name);
 	advise(mem, rx, to - from);
 	err = poke_fill(mem, rx, to - from);
 	if (err)

@@ -84,6 +84,12 @@ void os_close(int fd);
 void os_want_huge(void *at, size_t size);
 void os_want_small(void *at, size_t size);
 
+/*
+ * os_name_mapping - have private memory called "[anon:NAME]" in /proc/PID/maps; best effort
+ * @name: below 80 bytes, printable, none of \ ` $ [ ]
+ */
+void os_name_mapping(void *at, size_t size, const char *name);
+
 /* os_collapse - turn mapped, touched 2 MiB ranges into huge pages now: 0, or -errno and no harm */
 int os_collapse(void *at, size_t size);
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -23,6 +24,10 @@
 #endif
 #ifndef SYS_mseal /* of Linux 6.10; the same number on every arch */
 #define SYS_mseal 462
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
 #endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -333,6 +338,11 @@ void os_want_huge(void *at, size_t size)
 void os_want_small(void *at, size_t size)
 {
 	(void)madvise(at, size, MADV_NOHUGEPAGE);
+}
+
+void os_name_mapping(void *at, size_t size, const char *name)
+{
+	(void)prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, at, size, name);
 }
 
 int os_collapse(void *at, size_t size)
