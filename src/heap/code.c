@@ -145,10 +145,10 @@ static void give(struct pp_heap *heap, size_t at, size_t chunks)
 	heap->stats.used -= chunks * PP_CHUNK;
 }
 
-/* Unlock after a give, which may have emptied a second pack. */
+/* Unlock after a give, which may have emptied a pack. */
 static void unlock_and_trim(struct pp_heap *heap)
 {
-	bool surplus = heap->index.empty > 1;
+	bool surplus = heap_has_surplus(heap);
 
 	pthread_mutex_unlock(&heap->lock);
 	if (surplus)

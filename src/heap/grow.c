@@ -9,7 +9,8 @@
  * fit into it gets a whole pack. The thread whose growth makes a pack whole also makes it huge, as
  * then 1 MiB of it is in use: after its chunks were published, with `grow` held and `lock` free.
  *
- * One empty pack stays mapped: a load and unload that crosses a pack's boundary maps nothing.
+ * One empty pack stays mapped, so that a load and unload that crosses a pack's boundary maps
+ * nothing; but if nobody needed it for SPARE_GIVES frees, only a heap's last pack stays.
  */
 #include "heap/heap.h"
 #include "heap/pack.h"
@@ -240,13 +241,22 @@ int heap_take(struct pp_heap *heap, size_t chunks, size_t align, size_t *at)
 	return err;
 }
 
-/* With the lock held: the highest empty pack, if it is not the only one; INDEX_NONE. */
-static size_t surplus(const struct index *ix)
-{
-	size_t p = ix->packs;
+#define SPARE_GIVES 1024u
 
-	while (ix->empty > 1 && p--) {
-		if (index_is_empty(ix, p) && !ix->pack[p].sealed)
+bool heap_has_surplus(const struct pp_heap *heap)
+{
+	const struct index *ix = &heap->index;
+
+	return ix->empty > 1 || (ix->empty && ix->idle >= SPARE_GIVES && heap->stats.packs > 1);
+}
+
+/* With the lock held: the highest empty pack, if it is to be returned; INDEX_NONE. */
+static size_t surplus(const struct pp_heap *heap)
+{
+	size_t p = heap_has_surplus(heap) ? heap->index.highest + 1 : 0;
+
+	while (p--) {
+		if (index_is_empty(&heap->index, p))
 			return p;
 	}
 	return INDEX_NONE;
@@ -282,7 +292,7 @@ static int trim(struct pp_heap *heap)
 	int err = 0;
 
 	pthread_mutex_lock(&heap->lock);
-	while (!err && (p = surplus(&heap->index)) != INDEX_NONE)
+	while (!err && (p = surplus(heap)) != INDEX_NONE)
 		err = return_pack(heap, p);
 	pthread_mutex_unlock(&heap->lock);
 	return err;

@@ -34,7 +34,8 @@ struct pp_heap {
  */
 int heap_take(struct pp_heap *heap, size_t chunks, size_t align, size_t *at);
 
-/* heap_trim - return empty packs but one; cheap where there is nothing to do */
+/* heap_has_surplus - with the lock held: is there a pack to return? heap_trim - return them */
+bool heap_has_surplus(const struct pp_heap *heap);
 void heap_trim(struct pp_heap *heap);
 
 static inline uint8_t *heap_rx(const struct pp_heap *heap, size_t chunk)

@@ -130,6 +130,8 @@ void index_grow(struct index *ix, size_t p, size_t chunks)
 	pack->grown = (uint32_t)chunks;
 	pack->free += (uint32_t)(chunks - old);
 	ix->empty += index_is_empty(ix, p);
+	if (p > ix->highest)
+		ix->highest = p;
 	refresh(ix, run_start(ix, p * PACK_CHUNKS + old) / RUNS_LEAF);
 }
 
@@ -137,6 +139,8 @@ void index_leave(struct index *ix, size_t p)
 {
 	ix->empty--;
 	ix->pack[p] = (struct index_pack){0};
+	while (ix->highest && !ix->pack[ix->highest].grown)
+		ix->highest--;
 	refresh(ix, p * PACK_LEAVES);
 }
 
@@ -159,18 +163,21 @@ static size_t find_of_kind(const struct index *ix, size_t kind, size_t chunks)
 	return INDEX_NONE;
 }
 
+/* The best run below the highest pack, or else in it. */
 static size_t find_within_packs(const struct index *ix, size_t chunks)
 {
-	size_t kind = runs_lowest_kind(&ix->runs, runs_kind(chunks));
+	size_t kind = runs_lowest_kind(&ix->runs, runs_kind(chunks)), last = INDEX_NONE;
 
 	while (kind != RUNS_NONE) {
 		size_t at = find_of_kind(ix, kind, chunks);
 
-		if (at != INDEX_NONE)
+		if (at < ix->highest * PACK_CHUNKS)
 			return at;
+		if (last == INDEX_NONE)
+			last = at;
 		kind = runs_lowest_kind(&ix->runs, kind + 1);
 	}
-	return INDEX_NONE;
+	return last;
 }
 
 /* Free chunks at the start of a pack; with @grow, those that may be had count too. */
@@ -257,6 +264,7 @@ static void give_to_pack(struct index *ix, size_t at, size_t chunks)
 	size_t p = at / PACK_CHUNKS;
 
 	ix->pack[p].free += (uint32_t)chunks;
+	ix->idle = index_is_empty(ix, p) ? 0 : ix->idle + 1;
 	ix->empty += index_is_empty(ix, p);
 	refresh_around(ix, at, chunks);
 }

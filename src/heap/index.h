@@ -17,8 +17,9 @@
  * Packs grow: their first chunks have memory, the others are neither used nor free. A block of up
  * to a pack lies within one: it never takes a second TLB entry. A larger one starts with a pack.
  *
- * Which run: the shortest that is long enough, the lowest of its length. After churn that leaves
- * 95 % of the memory in use where lowest-first leaves 87 % (docs/heap.md).
+ * Which run: the shortest that is long enough, the lowest of its length; one in the highest pack
+ * only if there is no other, so that it empties. After churn that leaves 95 % of the memory in
+ * use where lowest-first leaves 87 % (docs/heap.md).
  */
 #ifndef HEAP_INDEX_H
 #define HEAP_INDEX_H
@@ -50,8 +51,10 @@ struct index_pack {
 };
 
 struct index {
-	size_t packs; /* in the reservation, mapped or not */
-	size_t empty; /* mapped packs without a used chunk */
+	size_t packs;   /* in the reservation, mapped or not */
+	size_t highest; /* mapped pack */
+	size_t empty;   /* mapped packs without a used chunk */
+	size_t idle;    /* gives since a pack became empty the last time */
 	uint64_t *used, *first, *open, *dying;
 	struct index_pack *pack;
 	struct runs runs; /* of the free chunks that have memory */

@@ -105,6 +105,25 @@ static void boundary_is_quiet(void **state)
 	pp_heap_free(heap);
 }
 
+/* The spare is not kept for ever: after many frees that did without, it is returned too. */
+static void unused_spare_is_returned(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 4);
+	void *block = test_block(heap, MIB - 4096, 1), *spare = test_block(heap, 2 * MIB, 1);
+
+	assert_int_equal(pp_free(heap, spare), 0);
+	for (int i = 0; i < 1023; i++)
+		assert_int_equal(pp_free(heap, test_block(heap, 64, 1)), 0);
+	assert_int_equal(test_stats(heap).packs, 2);
+	assert_int_equal(pp_free(heap, test_block(heap, 64, 1)), 0);
+	assert_int_equal(test_stats(heap).packs, 1);
+	assert_int_equal(pp_free(heap, block), 0);
+	for (int i = 0; i < 3000; i++)
+		assert_int_equal(pp_free(heap, test_block(heap, 64, 1)), 0);
+	assert_int_equal(test_stats(heap).packs, 1);
+	pp_heap_free(heap);
+}
+
 /* A returned pack is as new when it is needed again. */
 static void returned_packs_come_back(void **state)
 {
@@ -213,6 +232,7 @@ int main(void)
 		EACH_WRITER(one_pack_grows_at_a_time),
 		EACH_WRITER(one_empty_pack_is_kept),
 		EACH_WRITER(boundary_is_quiet),
+		EACH_WRITER(unused_spare_is_returned),
 		EACH_WRITER(returned_packs_come_back),
 		EACH_WRITER(whole_packs_become_huge),
 		EACH_WRITER(tidy_leaves_small_pages),

@@ -76,12 +76,12 @@ static size_t run_length(const struct model *model, size_t at, size_t end)
 	return length;
 }
 
-/* The best run in grown memory, by looking at all of them; SIZE_MAX. */
-static size_t model_find_grown(const struct model *model, size_t chunks)
+/* The best run in packs from .. to - 1, by looking at all of them; SIZE_MAX. */
+static size_t find_best(const struct model *model, size_t chunks, size_t from, size_t to)
 {
 	size_t best = SIZE_MAX, best_kind = SIZE_MAX, length;
 
-	for (size_t p = 0; p < PACKS; p++) {
+	for (size_t p = from; p < to; p++) {
 		size_t end = p * PER_PACK + grown(model, p);
 
 		for (size_t at = p * PER_PACK; at < end; at += length ? length : 1) {
@@ -93,6 +93,17 @@ static size_t model_find_grown(const struct model *model, size_t chunks)
 		}
 	}
 	return best;
+}
+
+/* The highest pack is for what fits nowhere else. */
+static size_t model_find_grown(const struct model *model, size_t chunks)
+{
+	size_t highest = PACKS - 1, at;
+
+	while (highest && !grown(model, highest))
+		highest--;
+	at = find_best(model, chunks, 0, highest);
+	return at == SIZE_MAX ? find_best(model, chunks, highest, highest + 1) : at;
 }
 
 /* Any room, grown or not. Blocks of up to a pack lie in one, larger ones start at one. */
