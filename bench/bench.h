@@ -23,6 +23,16 @@ struct spread spread_of(double *values, size_t n);
 /* shuffle - a permutation of 0 .. n-1 that is the same in every run */
 void shuffle(uint32_t *order, uint32_t n);
 
+/* random_next - the next number of a sequence that is the same in every run; *state is not 0 */
+uint64_t random_next(uint64_t *state);
+
+/*
+ * random_block_size - of code: half of the blocks 64 .. 500 bytes, a quarter up to 2 KiB, a
+ * quarter up to 16 KiB
+ */
+#define BLOCK_SIZE_MAX 16384u
+uint32_t random_block_size(uint64_t *state);
+
 /*
  * counter_open - count user-space iTLB load misses of this thread
  * Return: an fd for counter_read() and close(), or -errno where the machine does not count.

@@ -75,7 +75,7 @@ static const struct cli_command heap_command = {
 /* A function, and traps: what every block is made of. */
 static uint8_t *make_image(struct heap_image *image)
 {
-	const size_t size = 16384;
+	const size_t size = BLOCK_SIZE_MAX;
 	uint8_t *bytes = malloc(size);
 	const uint8_t *code;
 	size_t code_size;

@@ -33,31 +33,9 @@ struct worker {
 	pthread_t thread;
 };
 
-/* xorshift64 (Marsaglia 2003) */
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-/* Half of the blocks are 64 .. 500 bytes, a quarter up to 2 KiB, a quarter up to 16 KiB. */
-static uint32_t random_size(uint64_t *state)
-{
-	uint64_t random = next_random(state);
-	uint32_t within = (uint32_t)(random >> 16);
-
-	switch (random % 4) {
-	case 0: return 501 + within % (2048 - 500);
-	case 1: return 2049 + within % (16384 - 2048);
-	default: return 64 + within % (501 - 64);
-	}
-}
-
 static int add_block(struct worker *w, struct heap_block *block)
 {
-	return w->arm->add(w->state, w->image, random_size(&w->random), block);
+	return w->arm->add(w->state, w->image, random_block_size(&w->random), block);
 }
 
 static void fill(struct worker *w)
@@ -74,7 +52,7 @@ static void churn(struct worker *w)
 	uint64_t deadline = w->began + w->churn_ns;
 
 	while (w->ops < w->churns && !w->err) {
-		struct heap_block *block = &w->blocks[next_random(&w->random) % w->n];
+		struct heap_block *block = &w->blocks[random_next(&w->random) % w->n];
 
 		w->err = w->arm->del(w->state, block);
 		if (w->err)

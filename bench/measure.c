@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* measure.c - spreads of repeated measurements, orders that repeat */
+/* measure.c - spreads of repeated measurements, orders and sizes that repeat */
 #include <stdlib.h>
 
 #include "bench/bench.h"
@@ -21,6 +21,27 @@ struct spread spread_of(double *values, size_t n)
 	};
 }
 
+/* xorshift64 (Marsaglia 2003) */
+uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+uint32_t random_block_size(uint64_t *state)
+{
+	uint64_t random = random_next(state);
+	uint32_t within = (uint32_t)(random >> 16);
+
+	switch (random % 4) {
+	case 0: return 501 + within % (2048 - 500);
+	case 1: return 2049 + within % (BLOCK_SIZE_MAX - 2048);
+	default: return 64 + within % (501 - 64);
+	}
+}
+
 void shuffle(uint32_t *order, uint32_t n)
 {
 	uint64_t state = 0x9e3779b97f4a7c15u;
@@ -28,13 +49,9 @@ void shuffle(uint32_t *order, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	for (uint32_t i = n; i > 1; i--) {
-		uint32_t other, last = order[i - 1];
+		/* Its bias over n is nothing here. */
+		uint32_t other = (uint32_t)(random_next(&state) % i), last = order[i - 1];
 
-		/* xorshift64 (Marsaglia 2003); its bias over n is nothing here. */
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
-		other = (uint32_t)(state % i);
 		order[i - 1] = order[other];
 		order[other] = last;
 	}

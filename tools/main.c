@@ -13,6 +13,7 @@ static const struct subcommand {
 } subcommands[] = {
 	{"run", run_main, "execute the programs of an eBPF object, natively or interpreted"},
 	{"dump", dump_main, "list the eBPF of an object, native code beside it if wanted"},
+	{"heap", heap_command_main, "look at a heap of packed code at work"},
 	{"bench", bench_main, "measure packed programs against a page per program, and more"},
 	{"plugin", plugin_main, "run one test of the public eBPF conformance suite"},
 };
@@ -40,6 +41,7 @@ static int help(void)
 	     "  clang -O2 -g -target bpf -c count.bpf.c -o count.o\n"
 	     "  progpack run count.o --mem '01 02 03 04' --repeat 1000000\n"
 	     "  progpack dump count.o --native\n"
+	     "  progpack heap --demo\n"
 	     "  progpack bench stress\n\n"
 	     "Exit status: 0 success; 1 failure; 2 wrong usage.");
 	return CLI_OK;

@@ -9,7 +9,7 @@ import subprocess
 from tap import EXIT, PROGPACK, has, main, mov, progpack, same, test, usage_error
 
 MAN = pathlib.Path(__file__).resolve().parents[2] / "docs" / "man" / "progpack.1"
-COMMANDS = ["run", "dump", "plugin"]
+COMMANDS = ["run", "dump", "plugin", "heap"]
 SEVEN = mov(0, 7) + EXIT
 
 
@@ -48,7 +48,9 @@ def every_command_explains_itself():
 
 @test
 def bench_explains_itself():
-    has(progpack("bench", "--help")[0], "stress")
+    has(progpack("bench", "--help")[0], "stress", "heap")
+    for name in ("stress", "heap"):
+        has(progpack("bench", name, "--help")[0], f"progpack bench {name} - ", "Examples:")
 
 
 @test
