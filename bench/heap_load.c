@@ -321,7 +321,7 @@ static int with_arm(const struct heap_arm_kind *arm, struct worker *workers, uin
 static int with_looks(const struct heap_arm_kind *arm, const struct heap_load *load,
 		      struct worker *workers, struct heap_trial *trial)
 {
-	struct heap_look before, after;
+	struct heap_look before, after = {0};
 	int err = look(&before);
 
 	if (err)

@@ -65,7 +65,7 @@ static int resident(uint64_t *bytes)
 
 static int measure(const struct heap_arm_kind *arm, const struct heap_image *image, uint64_t *bytes)
 {
-	uint64_t before, after;
+	uint64_t before = 0, after = 0;
 	struct heap_block block;
 	void *state;
 	int err = resident(&before); /* once for what reading takes itself */

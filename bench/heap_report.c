@@ -2,6 +2,7 @@
 /* heap_report.c - what bench heap found, as lines that can be grepped or as JSON */
 #include "bench/heap.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,11 @@ static double ratio_of(const struct heap_bench *bench, const struct ratio *ratio
 	return over && under ? over->ns[ratio->phase].med / under->ns[ratio->phase].med : 0;
 }
 
+static const char *reason(const struct heap_row *row)
+{
+	return row->err == -ETIME ? "no time left" : strerror(-row->err);
+}
+
 static void put_phases(const struct heap_bench *bench, enum heap_phase phase)
 {
 	for (unsigned int i = 0; i < bench->nrows; i++) {
@@ -45,7 +51,7 @@ static void put_phases(const struct heap_bench *bench, enum heap_phase phase)
 		printf("heap/%s arm=%s live=%u threads=%u ", heap_phase_names[phase],
 		       row->arm->name, row->live, row->threads);
 		if (row->err)
-			printf("skipped reason=\"%s\"\n", strerror(-row->err));
+			printf("skipped reason=\"%s\"\n", reason(row));
 		else
 			printf("ns/op min=%.1f med=%.1f max=%.1f runs=%u\n", ns->min, ns->med,
 			       ns->max, row->runs);
@@ -170,7 +176,7 @@ static void json_row(struct json *json, const struct heap_row *row)
 	json_count(json, "threads", row->threads);
 	json_count(json, "runs", row->runs);
 	if (row->err)
-		json_text(json, "skipped", strerror(-row->err));
+		json_text(json, "skipped", reason(row));
 	else
 		json_figures(json, row);
 	json_close(json, '}');
