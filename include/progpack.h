@@ -198,9 +198,10 @@ PP_MUST_USE int pp_free(struct pp_heap *heap, const void *rx);
 /*
  * pp_finalize_batch, pp_free_batch - the same for @n blocks, with one instruction sync in all
  *
- * All or nothing: all blocks are checked before any is touched; a block given twice is an
- * error. If a copy fails, every block of the batch is given back; if a fill fails, every block
- * stays (those filled already hold traps).
+ * All or nothing: all blocks are checked before any is touched; a block given twice is -ESTALE.
+ * If one is no open block, nothing is consumed; if one's @used or buffer is refused or a copy
+ * fails, every block of the batch is given back; if a fill fails, every block stays (those filled
+ * already hold traps).
  */
 PP_MUST_USE int pp_finalize_batch(struct pp_heap *heap, struct pp_code *codes, const size_t *used,
 				  size_t n);

@@ -41,21 +41,41 @@ static size_t find(const struct index *ix, size_t chunks, size_t align, bool tho
 	return thorough ? index_find_aligned(ix, chunks, align) : INDEX_NONE;
 }
 
-/* With the lock held: -ENOSPC if there is no room in grown memory. */
-static int take_grown(struct pp_heap *heap, size_t chunks, size_t align, bool thorough, size_t *at)
+/* What a block is to be: as large as its buffer. */
+struct wish {
+	size_t align; /* in chunks */
+	struct name *name;
+	struct staging *staging;
+};
+
+/* With the lock held: the block is open from here on, and anybody may find it. */
+static void open_block(struct pp_heap *heap, const struct wish *wish, size_t at)
 {
-	size_t found;
+	struct staging *staging = wish->staging;
+
+	index_take(&heap->index, at, staging->size / PP_CHUNK);
+	staging->chunk = at;
+	staging->name = NULL;
+	staging_put(&heap->open, staging);
+	if (wish->name)
+		names_put(&heap->names, at, wish->name);
+	heap->stats.used += staging->size;
+	heap->stats.blocks++;
+	heap->stats.open++;
+	heap->stats.allocs++;
+}
+
+/* With the lock held: -ENOSPC if there is no room in grown memory. */
+static int take_grown(struct pp_heap *heap, const struct wish *wish, bool thorough)
+{
+	size_t chunks = wish->staging->size / PP_CHUNK, at;
 
 	if (is_over_limit(heap, chunks))
 		return -EDQUOT;
-	found = find(&heap->index, chunks, align, thorough);
-	if (found == INDEX_NONE)
+	at = find(&heap->index, chunks, wish->align, thorough);
+	if (at == INDEX_NONE)
 		return -ENOSPC;
-	index_take(&heap->index, found, chunks);
-	heap->stats.used += chunks * PP_CHUNK;
-	heap->stats.blocks++;
-	heap->stats.open++;
-	*at = found;
+	open_block(heap, wish, at);
 	return 0;
 }
 
@@ -158,9 +178,9 @@ static int make_huge(struct pp_heap *heap, size_t p)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&heap->lock);
+	lock_take(&heap->lock);
 	heap->index.pack[p].huge = true;
-	pthread_mutex_unlock(&heap->lock);
+	lock_give(&heap->lock);
 	return 0;
 }
 
@@ -185,27 +205,27 @@ static int grow(struct pp_heap *heap, const struct growth *plan)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&heap->lock);
+	lock_take(&heap->lock);
 	publish(heap, plan);
-	pthread_mutex_unlock(&heap->lock);
+	lock_give(&heap->lock);
 	make_huge_if_whole(heap, plan, is_new);
 	return 0;
 }
 
-/* Chunks, or the growth that will give them. */
-static int take_or_plan(struct pp_heap *heap, size_t chunks, size_t align, size_t *at,
-			struct growth *plan)
+/* A block, or the growth that will give it. */
+static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct growth *plan)
 {
 	int err;
 
 	*plan = (struct growth){0};
-	pthread_mutex_lock(&heap->lock);
-	err = take_grown(heap, chunks, align, false, at);
-	if (err == -ENOSPC && make_plan(&heap->index, chunks, align, plan))
+	lock_take(&heap->lock);
+	err = take_grown(heap, wish, false);
+	if (err == -ENOSPC &&
+	    make_plan(&heap->index, wish->staging->size / PP_CHUNK, wish->align, plan))
 		err = 0;
 	if (err == -ENOSPC)
-		err = take_grown(heap, chunks, align, true, at);
-	pthread_mutex_unlock(&heap->lock);
+		err = take_grown(heap, wish, true);
+	lock_give(&heap->lock);
 	return err;
 }
 
@@ -213,31 +233,63 @@ static int take_or_plan(struct pp_heap *heap, size_t chunks, size_t align, size_
  * With `grow` held. Others may take what is grown here before we do, so try again: each round
  * grows a pack, hence there is a last one.
  */
-static int take_growing(struct pp_heap *heap, size_t chunks, size_t align, size_t *at)
+static int take_growing(struct pp_heap *heap, const struct wish *wish)
 {
 	struct growth plan;
-	int err = take_or_plan(heap, chunks, align, at, &plan);
+	int err = take_or_plan(heap, wish, &plan);
 
 	while (!err && plan.to > plan.from) {
 		err = grow(heap, &plan);
 		if (!err)
-			err = take_or_plan(heap, chunks, align, at, &plan);
+			err = take_or_plan(heap, wish, &plan);
 	}
 	return err;
 }
 
-int heap_take(struct pp_heap *heap, size_t chunks, size_t align, size_t *at)
+/* The way of nearly all: a kept buffer and grown memory, in one section. */
+static int take_quickly(struct pp_heap *heap, size_t size, struct wish *wish)
+{
+	int err = -ENOMEM;
+
+	lock_take(&heap->lock);
+	wish->staging = staging_reuse(&heap->open, size);
+	if (wish->staging)
+		err = take_grown(heap, wish, false);
+	lock_give(&heap->lock);
+	return err;
+}
+
+static int take_slowly(struct pp_heap *heap, size_t size, struct wish *wish)
 {
 	int err;
 
-	pthread_mutex_lock(&heap->lock);
-	err = take_grown(heap, chunks, align, false, at);
-	pthread_mutex_unlock(&heap->lock);
+	if (!wish->staging)
+		wish->staging = staging_new(size);
+	if (!wish->staging)
+		return -ENOMEM;
+	lock_take(&heap->lock);
+	err = take_grown(heap, wish, false);
+	lock_give(&heap->lock);
 	if (err != -ENOSPC)
 		return err;
 	pthread_mutex_lock(&heap->grow);
-	err = take_growing(heap, chunks, align, at);
+	err = take_growing(heap, wish);
 	pthread_mutex_unlock(&heap->grow);
+	return err;
+}
+
+int heap_open(struct pp_heap *heap, size_t chunks, size_t align, struct name *name,
+	      struct staging **staging)
+{
+	struct wish wish = {.align = align, .name = name};
+	int err = take_quickly(heap, chunks * PP_CHUNK, &wish);
+
+	if (err)
+		err = take_slowly(heap, chunks * PP_CHUNK, &wish);
+	if (err)
+		staging_free(wish.staging);
+	else
+		*staging = wish.staging;
 	return err;
 }
 
@@ -272,9 +324,9 @@ static int return_pack(struct pp_heap *heap, size_t p)
 	int err;
 
 	index_leave(&heap->index, p);
-	pthread_mutex_unlock(&heap->lock);
+	lock_give(&heap->lock);
 	err = heap->mem.writer->unmap(&heap->mem, p);
-	pthread_mutex_lock(&heap->lock);
+	lock_take(&heap->lock);
 	if (!err) {
 		heap->stats.packs--;
 		heap->stats.committed -= was.grown * (uint64_t)PP_CHUNK;
@@ -291,10 +343,10 @@ static int trim(struct pp_heap *heap)
 	size_t p;
 	int err = 0;
 
-	pthread_mutex_lock(&heap->lock);
+	lock_take(&heap->lock);
 	while (!err && (p = surplus(heap)) != INDEX_NONE)
 		err = return_pack(heap, p);
-	pthread_mutex_unlock(&heap->lock);
+	lock_give(&heap->lock);
 	return err;
 }
 

@@ -126,7 +126,6 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	heap->stats.packs = 1;
 	heap->stats.committed = PACK_STEP;
 	pthread_mutex_init(&heap->grow, NULL);
-	pthread_mutex_init(&heap->lock, NULL);
 	return 0;
 }
 
@@ -160,16 +159,15 @@ void pp_heap_free(struct pp_heap *heap)
 	pack_unmap_all(&heap->mem, &heap->index);
 	heap->mem.writer->close(&heap->mem);
 	unreserve(heap);
-	pthread_mutex_destroy(&heap->lock);
 	pthread_mutex_destroy(&heap->grow);
 	free(heap);
 }
 
 void heap_failed(struct pp_heap *heap, uint64_t *counter)
 {
-	pthread_mutex_lock(&heap->lock);
+	lock_take(&heap->lock);
 	++*counter;
-	pthread_mutex_unlock(&heap->lock);
+	lock_give(&heap->lock);
 }
 
 int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block)

@@ -16,13 +16,14 @@
 #include "heap/names.h"
 #include "heap/staging.h"
 #include "heap/writer.h"
+#include "os/lock.h"
 
 #include <progpack.h>
 #include <pthread.h>
 
 struct pp_heap {
 	pthread_mutex_t grow;
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct index index;
 	struct staging_table open;
 	struct names names;
@@ -30,9 +31,14 @@ struct pp_heap {
 	struct memory mem;
 };
 
-/* heap_take - chunks for a new open block, from packs there are, or after growth; @align in chunks
+/*
+ * heap_open - a new open block: chunks, from packs there are or after growth, and its buffer
+ * @align: in chunks; @name: NULL, or the block's from now on
+ *
+ * Return: 0, -EDQUOT, -ENOSPC, -ENOMEM, or why memory cannot be mapped; @name is the caller's then.
  */
-int heap_take(struct pp_heap *heap, size_t chunks, size_t align, size_t *at);
+int heap_open(struct pp_heap *heap, size_t chunks, size_t align, struct name *name,
+	      struct staging **staging);
 
 /* heap_has_surplus - with the lock held: is there a pack to return? heap_trim - return them */
 bool heap_has_surplus(const struct pp_heap *heap);

@@ -147,7 +147,7 @@ void index_leave(struct index *ix, size_t p)
 /* The lowest run of a kind that is long enough; up to RUNS_EXACT all runs of a kind are. */
 static size_t find_of_kind(const struct index *ix, size_t kind, size_t chunks)
 {
-	size_t leaf = runs_next_leaf(&ix->runs, kind, 0);
+	size_t leaf = runs_first_leaf(&ix->runs, kind);
 
 	for (; leaf != RUNS_NONE; leaf = runs_next_leaf(&ix->runs, kind, leaf + 1)) {
 		size_t at = leaf_start(ix, leaf), stop = (leaf + 1) * RUNS_LEAF;

@@ -107,6 +107,11 @@ size_t runs_highest_kind(const struct runs *runs)
 	return RUNS_NONE;
 }
 
+static uint64_t kind_bit(size_t kind)
+{
+	return UINT64_C(1) << kind % 64;
+}
+
 /* The first node from @node on, among its siblings, that has the bit; RUNS_NONE. */
 static size_t next_sibling(const uint64_t *nodes, size_t node, uint64_t bit)
 {
@@ -117,21 +122,31 @@ static size_t next_sibling(const uint64_t *nodes, size_t node, uint64_t bit)
 	return RUNS_NONE;
 }
 
-/* Climb until a sibling to the right has the bit, then take the leftmost way down to a leaf. */
+/* The leftmost way down to a leaf from a node that has the bit. */
+static size_t descend(const struct runs *runs, size_t kind, size_t l, size_t node)
+{
+	while (++l < runs->levels)
+		node = next_sibling(level(runs, kind / 64, l), node * FANOUT, kind_bit(kind));
+	return node;
+}
+
+size_t runs_first_leaf(const struct runs *runs, size_t kind)
+{
+	return *level(runs, kind / 64, 0) & kind_bit(kind) ? descend(runs, kind, 0, 0) : RUNS_NONE;
+}
+
+/* Climb until a sibling to the right has the bit. */
 size_t runs_next_leaf(const struct runs *runs, size_t kind, size_t leaf)
 {
-	size_t plane = kind / 64, l = runs->levels - 1, node = leaf, found;
-	uint64_t bit = UINT64_C(1) << kind % 64;
+	size_t l = runs->levels - 1, node = leaf, found;
 
-	while (node >= runs->nodes[l] ||
-	       (found = next_sibling(level(runs, plane, l), node, bit)) == RUNS_NONE) {
+	while (node >= runs->nodes[l] || (found = next_sibling(level(runs, kind / 64, l), node,
+							       kind_bit(kind))) == RUNS_NONE) {
 		if (!l--)
 			return RUNS_NONE;
 		node = node / FANOUT + 1;
 	}
-	while (++l < runs->levels)
-		found = next_sibling(level(runs, plane, l), found * FANOUT, bit);
-	return found;
+	return descend(runs, kind, l, found);
 }
 
 _Static_assert(RUNS_EXACT + 7 * 8 < KINDS, "a run of a whole pack has a kind");

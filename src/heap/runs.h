@@ -54,7 +54,10 @@ size_t runs_lowest_kind(const struct runs *runs, size_t kind);
 /* runs_highest_kind - the highest kind there is, or RUNS_NONE */
 size_t runs_highest_kind(const struct runs *runs);
 
-/* runs_next_leaf - the first leaf from @leaf on where a run of this kind starts, or RUNS_NONE */
+/* runs_first_leaf - the first leaf where a run of this kind starts, or RUNS_NONE */
+size_t runs_first_leaf(const struct runs *runs, size_t kind);
+
+/* runs_next_leaf - the first such leaf from @leaf on, or RUNS_NONE */
 size_t runs_next_leaf(const struct runs *runs, size_t kind, size_t leaf);
 
 #endif

@@ -7,22 +7,63 @@
 #include <string.h>
 
 #define GUARD 64u
+#define ROOM_MIN 128u
+
+/* The kind whose room holds a buffer of @size; STAGING_KINDS if none is so large. */
+static size_t kind_of(size_t size)
+{
+	size_t kind = 0;
+
+	while (kind < STAGING_KINDS && size + GUARD > (size_t)ROOM_MIN << kind)
+		kind++;
+	return kind;
+}
 
 struct staging *staging_new(size_t size)
 {
+	size_t kind, room;
 	struct staging *staging;
 
 	if (size > SIZE_MAX - sizeof(*staging) - GUARD)
 		return NULL;
-	staging = aligned_alloc(STAGING_ALIGN, sizeof(*staging) + size + GUARD);
-	if (staging)
+	kind = kind_of(size);
+	room = kind < STAGING_KINDS ? (size_t)ROOM_MIN << kind : size + GUARD;
+	staging = aligned_alloc(STAGING_ALIGN, sizeof(*staging) + room);
+	if (staging) {
 		staging->size = size;
+		staging->room = room;
+	}
 	return staging;
 }
 
 void staging_free(struct staging *staging)
 {
 	free(staging);
+}
+
+struct staging *staging_reuse(struct staging_table *table, size_t size)
+{
+	size_t kind = kind_of(size);
+	struct staging *staging = kind < STAGING_KINDS ? table->kept[kind] : NULL;
+
+	if (!staging)
+		return NULL;
+	table->kept[kind] = staging->next;
+	table->nkept[kind]--;
+	staging->size = size;
+	return staging;
+}
+
+bool staging_keep(struct staging_table *table, struct staging *staging)
+{
+	size_t kind = kind_of(staging->room - GUARD);
+
+	if (kind == STAGING_KINDS || table->nkept[kind] == STAGING_KEPT)
+		return false;
+	staging->next = table->kept[kind];
+	table->kept[kind] = staging;
+	table->nkept[kind]++;
+	return true;
 }
 
 void staging_fill(struct staging *staging)
@@ -61,14 +102,20 @@ struct staging *staging_claim(struct staging_table *table, size_t chunk, const v
 	return NULL;
 }
 
-void staging_free_all(struct staging_table *table)
+static void free_lists(struct staging **list, size_t lists)
 {
-	for (size_t i = 0; i < STAGING_LISTS; i++) {
-		while (table->list[i]) {
-			struct staging *staging = table->list[i];
+	for (size_t i = 0; i < lists; i++) {
+		while (list[i]) {
+			struct staging *staging = list[i];
 
-			table->list[i] = staging->next;
+			list[i] = staging->next;
 			staging_free(staging);
 		}
 	}
+}
+
+void staging_free_all(struct staging_table *table)
+{
+	free_lists(table->list, STAGING_LISTS);
+	free_lists(table->kept, STAGING_KINDS);
 }

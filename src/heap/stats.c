@@ -11,10 +11,10 @@ static void snapshot(const struct pp_heap *const_heap, struct pp_stats *stats)
 {
 	struct pp_heap *heap = (struct pp_heap *)(uintptr_t)const_heap;
 
-	pthread_mutex_lock(&heap->lock);
+	lock_take(&heap->lock);
 	*stats = heap->stats;
 	stats->largest_free = index_largest(&heap->index) * PP_CHUNK;
-	pthread_mutex_unlock(&heap->lock);
+	lock_give(&heap->lock);
 }
 
 /* Without /proc nobody knows of huge pages: zero. */

@@ -54,11 +54,11 @@ static int walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp
 /* const promises that the heap's blocks stay as they are; its lock is ours to take. */
 int pp_walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp_run *run), void *ctx)
 {
-	pthread_mutex_t *lock = &((struct pp_heap *)(uintptr_t)heap)->lock;
+	struct lock *lock = &((struct pp_heap *)(uintptr_t)heap)->lock;
 	int stop;
 
-	pthread_mutex_lock(lock);
+	lock_take(lock);
 	stop = walk(heap, fn, ctx);
-	pthread_mutex_unlock(lock);
+	lock_give(lock);
 	return stop;
 }

@@ -54,6 +54,7 @@ struct memory {
  * @grow: make bytes @from .. @to - 1 of pack @p R-X and full of traps, or leave all as it was;
  *	@from is what it has already, or 0
  * @unmap: undo all of a pack's growth, or nothing; its addresses fault again
+ * @expect: these chunks are copied to soon; NULL if knowing it is of no use
  * @copy: write code to chunks that hold traps, or -errno and any part of it written
  * @fill: write traps to whole chunks, or -errno and any part of it written
  *
@@ -68,6 +69,7 @@ struct writer {
 	void (*close)(struct memory *mem);
 	int (*grow)(struct memory *mem, size_t p, size_t from, size_t to);
 	int (*unmap)(struct memory *mem, size_t p);
+	void (*expect)(const struct memory *mem, const uint8_t *rx, size_t size);
 	int (*copy)(struct memory *mem, uint8_t *rx, const uint8_t *from, size_t size);
 	int (*fill)(struct memory *mem, uint8_t *rx, size_t size);
 };

@@ -2,7 +2,27 @@
 /* cpu.c - what the heap must know of the host's instruction set: one block per arch */
 #include "os/cpu.h"
 
+#include <errno.h>
+#include <linux/membarrier.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int membarrier(int command)
+{
+	return syscall(__NR_membarrier, command, 0, 0) ? -errno : 0;
+}
+
+/* The first use of a process must register; a child of fork must again. Unused on RISC-V. */
+__attribute__((unused)) static int membarrier_sync_core(void)
+{
+	int err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+
+	if (err != -EPERM)
+		return err;
+	err = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE);
+	return err ? err : membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+}
 
 #if defined(__x86_64__)
 
@@ -16,24 +36,36 @@ static const uint8_t probe_code[] = {
 	0xc3,                         /* ret */
 };
 
+void cpu_relax(void)
+{
+	__builtin_ia32_pause();
+}
+
 /* INT3 is one byte, so that every offset is a trap (Intel SDM volume 2, INT3). */
 void cpu_fill_traps(void *at, size_t size)
 {
 	memset(at, 0xcc, size);
 }
 
-/* Intel SDM volume 3, section 9.1.3: nothing to do for code that no processor executed yet. */
-void cpu_sync(const void *rx, size_t size)
+void cpu_flush(const void *rx, size_t size)
 {
 	(void)rx;
 	(void)size;
 }
 
-#elif defined(__aarch64__)
+/* Intel SDM volume 3, section 9.1.3: nothing to do for code that no processor executed yet. */
+void cpu_sync_cores(void)
+{
+}
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+/* Cross-modifying code: each processor serialises before it runs what was written (same section).
+ */
+int cpu_sync_live(void)
+{
+	return membarrier_sync_core();
+}
+
+#elif defined(__aarch64__)
 
 /* BL reaches +-128 MiB. */
 #define REACH ((size_t)128 << 20)
@@ -47,6 +79,11 @@ static const uint8_t probe_code[] = {
 	0xc0, 0x03, 0x5f, 0xd6, /* ret */
 };
 
+void cpu_relax(void)
+{
+	__asm__ volatile("yield");
+}
+
 void cpu_fill_traps(void *at, size_t size)
 {
 	const uint32_t trap = BRK_TRAP;
@@ -55,31 +92,28 @@ void cpu_fill_traps(void *at, size_t size)
 		memcpy((uint8_t *)at + i, &trap, sizeof(trap));
 }
 
-static long membarrier(int command)
-{
-	return syscall(__NR_membarrier, command, 0, 0);
-}
-
-/*
- * IC IVAU reaches all cores; what they prefetched before is dropped by the context
- * synchronisation event that the membarrier makes (Arm ARM, B2.7.4.2). The first use of a
- * process must register; a child of fork must again.
- */
-void cpu_sync(const void *rx, size_t size)
+void cpu_flush(const void *rx, size_t size)
 {
 	char *start = (char *)(uintptr_t)rx;
 
 	__builtin___clear_cache(start, start + size);
-	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE))
-		return;
-	if (!membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE))
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+}
+
+/*
+ * IC IVAU reaches all cores; what they prefetched before is dropped by the context
+ * synchronisation event that the membarrier makes (Arm ARM, B2.7.4.2).
+ */
+int cpu_sync_live(void)
+{
+	return membarrier_sync_core();
+}
+
+void cpu_sync_cores(void)
+{
+	(void)cpu_sync_live();
 }
 
 #elif defined(__riscv) && __riscv_xlen == 64
-
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* AUIPC + JALR reaches +-2 GiB. */
 #define REACH ((size_t)2 << 30)
@@ -91,22 +125,43 @@ static const uint8_t probe_code[] = {
 	0x67, 0x80, 0x00, 0x00, /* ret */
 };
 
+void cpu_relax(void)
+{
+	__asm__ volatile(
+		".4byte 0x0100000f"); /* PAUSE of Zihintpause: a FENCE that older cores ignore */
+}
+
 void cpu_fill_traps(void *at, size_t size)
 {
 	memset(at, 0, size);
 }
 
-/* One call, all threads: FENCE.I on every hart that runs one of ours. */
-void cpu_sync(const void *rx, size_t size)
+void cpu_flush(const void *rx, size_t size)
 {
-	uintptr_t start = (uintptr_t)rx;
+	(void)rx;
+	(void)size;
+}
 
-	syscall(__NR_riscv_flush_icache, start, start + size, 0ul);
+/* One call, all threads: FENCE.I on every hart that runs one of ours, whatever the range. */
+int cpu_sync_live(void)
+{
+	return syscall(__NR_riscv_flush_icache, 0ul, ~0ul, 0ul) ? -errno : 0;
+}
+
+void cpu_sync_cores(void)
+{
+	(void)cpu_sync_live();
 }
 
 #else
 #error "progpack has no traps for this instruction set"
 #endif
+
+void cpu_sync(const void *rx, size_t size)
+{
+	cpu_flush(rx, size);
+	cpu_sync_cores();
+}
 
 size_t cpu_default_reserve(void)
 {

@@ -32,13 +32,29 @@ void cpu_fill_traps(void *at, size_t size);
 #define CPU_PROBE_VALUE 0x50505050u
 const uint8_t *cpu_probe_code(size_t *size);
 
+/* cpu_relax - a hint that this thread spins */
+void cpu_relax(void);
+
 /*
- * cpu_sync - make code just written at its RX address visible to instruction fetch everywhere
+ * cpu_flush, then cpu_sync_cores - make code written at RX addresses visible to instruction fetch
  *
- * Valid only for memory that no thread is executing. x86-64: nothing to do, caches are
- * coherent. arm64: clean and invalidate by line, then membarrier SYNC_CORE. RISC-V: one
- * riscv_flush_icache over all threads. Never fails.
+ * Valid only for memory that no thread is executing. cpu_flush: by range; arm64 cleans and
+ * invalidates the caches by line, the others need nothing. cpu_sync_cores: once for any number of
+ * flushes; x86-64: nothing to do; arm64: a membarrier, so that no core goes on with what it
+ * fetched before; RISC-V: one riscv_flush_icache over all threads. Neither fails.
  */
+void cpu_flush(const void *rx, size_t size);
+void cpu_sync_cores(void);
+
+/* cpu_sync - both, for one range */
 void cpu_sync(const void *rx, size_t size);
+
+/*
+ * cpu_sync_live - cpu_sync_cores() for code that threads may be executing: a membarrier on x86-64
+ * too
+ *
+ * Return: 0, or -errno: the kernel has none, or a seccomp filter denies it.
+ */
+int cpu_sync_live(void);
 
 #endif

@@ -66,6 +66,7 @@ static void change_and_compare(struct pair *pair)
 	runs_set(&pair->runs, leaf, kinds);
 	leaf = (size_t)rand() % (pair->leaves + 1);
 	assert_int_equal(runs_next_leaf(&pair->runs, kind, leaf), naive_next(pair, kind, leaf));
+	assert_int_equal(runs_first_leaf(&pair->runs, kind), naive_next(pair, kind, 0));
 	assert_int_equal(runs_lowest_kind(&pair->runs, kind), naive_lowest(pair, kind));
 	assert_int_equal(runs_highest_kind(&pair->runs), naive_highest(pair));
 }

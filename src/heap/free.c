@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * free.c - live blocks become free: all of a batch or none
+ *
+ *	condemn all  ->  fill each with traps  ->  one sync  ->  bury all
+ *	                     \-> reprieve all
+ */
+#include "heap/code.h"
+#include "os/cpu.h"
+
+#include <errno.h>
+
+/* With the lock held: may the block at @rx be freed? */
+static int check_live(const struct pp_heap *heap, const void *rx)
+{
+	const struct index *ix = &heap->index;
+	size_t at = heap_chunk(heap, rx);
+
+	if (at == INDEX_NONE || rx != heap_rx(heap, at))
+		return -EINVAL;
+	if (at % PACK_CHUNKS >= ix->pack[at / PACK_CHUNKS].grown)
+		return -EINVAL;
+	if (!bitmap_get(ix->used, at))
+		return -ESTALE;
+	if (!bitmap_get(ix->first, at))
+		return -EINVAL;
+	if (bitmap_get(ix->open, at))
+		return -EBUSY;
+	return bitmap_get(ix->dying, at) ? -ESTALE : 0;
+}
+
+/* With the lock held. */
+static void reprieve(struct pp_heap *heap, const void *const *rx, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		bitmap_clear(heap->index.dying, heap_chunk(heap, rx[i]), 1);
+}
+
+/* Live blocks become dying: each has one free, this one. A block given twice is dying already. */
+static int condemn_all(struct pp_heap *heap, const void *const *rx, size_t n)
+{
+	size_t i;
+	int err = 0;
+
+	lock_take(&heap->lock);
+	for (i = 0; i < n; i++) {
+		err = check_live(heap, rx[i]);
+		if (err)
+			break;
+		bitmap_set(heap->index.dying, heap_chunk(heap, rx[i]), 1);
+	}
+	if (err)
+		reprieve(heap, rx, i);
+	lock_give(&heap->lock);
+	return err;
+}
+
+/* The chunks are ours: their size is read without the lock. */
+static int fill_all(struct pp_heap *heap, const void *const *rx, size_t n)
+{
+	struct memory *mem = &heap->mem;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = heap_chunk(heap, rx[i]), size = index_size(&heap->index, at) * PP_CHUNK;
+		int err = mem->writer->fill(mem, heap_rx(heap, at), size);
+
+		if (err)
+			return err;
+		cpu_flush(rx[i], size);
+	}
+	cpu_sync_cores();
+	return 0;
+}
+
+/* With the lock held; its name is to be freed. */
+static struct name *bury(struct pp_heap *heap, const void *rx)
+{
+	size_t at = heap_chunk(heap, rx);
+
+	code_give(heap, at, index_size(&heap->index, at));
+	heap->stats.blocks--;
+	heap->stats.frees++;
+	heap->stats.fills++;
+	return names_take(&heap->names, at);
+}
+
+static void bury_all(struct pp_heap *heap, const void *const *rx, size_t n)
+{
+	struct name *names = NULL;
+
+	lock_take(&heap->lock);
+	for (size_t i = 0; i < n; i++) {
+		struct name *name = bury(heap, rx[i]);
+
+		if (!name)
+			continue;
+		name->next = names;
+		names = name;
+	}
+	heap->stats.syncs++;
+	code_unlock(heap);
+	while (names) {
+		struct name *next = names->next;
+
+		name_free(names);
+		names = next;
+	}
+}
+
+static int refuse(struct pp_heap *heap, int err)
+{
+	switch (err) {
+	case -ESTALE: return code_refuse(heap, err, "pp_free", "already free");
+	case -EBUSY:
+		return code_refuse(heap, err, "pp_free", "an open block: finalize or abort it");
+	default: return code_refuse(heap, err, "pp_free", "not the start of a block of this heap");
+	}
+}
+
+int pp_free_batch(struct pp_heap *heap, const void *const *rx, size_t n)
+{
+	int err = condemn_all(heap, rx, n);
+
+	if (err)
+		return refuse(heap, err);
+	if (!n)
+		return 0;
+	err = fill_all(heap, rx, n);
+	if (!err) {
+		bury_all(heap, rx, n);
+		return 0;
+	}
+	lock_take(&heap->lock);
+	reprieve(heap, rx, n);
+	heap->stats.fail_write++;
+	lock_give(&heap->lock);
+	return err;
+}
+
+int pp_free(struct pp_heap *heap, const void *rx)
+{
+	return pp_free_batch(heap, &rx, 1);
+}
