@@ -41,10 +41,14 @@ asan ubsan tsan:
 install: build
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR)) --quiet
 
-bench: build
+bench:
+	@scripts/setup build bench
+	@[ ! -e $(BUILD)/build.ninja ] || meson setup --reconfigure $(BUILD) >/dev/null
+	@$(MAKE) --no-print-directory build
 	$(BUILD)/progpack bench stress --groups 20
 	$(BUILD)/progpack bench stress --groups 100
 	$(BUILD)/progpack bench stress --groups 400
+	$(BUILD)/progpack bench heap
 
 goldens: build
 	@tests/goldens/check.py $(BUILD)
