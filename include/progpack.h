@@ -104,10 +104,11 @@ struct pp_block {
  * @used: in blocks, whole chunks: what the limit counts
  * @largest_free: the largest block that fits into the packs mapped now
  * @packs, @blocks, @open: counts; open blocks are not finalized yet, and counted in @blocks too
- * @allocs .. @frees: calls that succeeded
+ * @allocs .. @patches: calls that succeeded, each block of a batch being one
  * @copies, @fills: writes of code by finalize and of traps by free, one each whatever the
  *	size; the first fill of a pack is not counted
- * @syncs: instruction syncs: one per finalize and per free (no instructions on x86-64)
+ * @syncs: instruction syncs: one per finalize, free, batch and patch (no instructions on x86-64
+ *	but for patches)
  * @fail_args .. @fail_write: calls that failed, by cause: bad arguments (-EINVAL, -E2BIG,
  *	-EBUSY, -EOVERFLOW), -ESTALE, -EDQUOT, -ENOSPC, no memory, and writes that the kernel
  *	refused
@@ -117,7 +118,7 @@ struct pp_stats {
 	enum pp_writer writer;
 	uint64_t reserved, committed, huge, used, limit, largest_free;
 	uint64_t packs, blocks, open;
-	uint64_t allocs, finalizes, aborts, frees;
+	uint64_t allocs, finalizes, aborts, frees, patches;
 	uint64_t copies, fills, syncs;
 	uint64_t fail_args, fail_stale, fail_limit, fail_space, fail_memory, fail_write;
 };
@@ -215,8 +216,12 @@ PP_MUST_USE int pp_free_batch(struct pp_heap *heap, const void *const *rx, size_
  * A thread that fetches the bytes sees the old ones or the new ones, never a mixture; when the
  * call returns every core sees the new ones.
  *
+ * The alias writer changes all of them at once; poke one byte only (others may be given, as they
+ * are already), since nobody promises that the kernel writes more at once.
+ *
  * Return: 0, -EINVAL, -ENOENT (not in a finalized block), -ENOTSUP (this writer cannot write so
- * many bytes at once), or the writer's error.
+ * many bytes at once), the writer's error, or why cores cannot be synchronised (membarrier
+ * denied). pp_free() of the block meanwhile is -EBUSY.
  */
 PP_MUST_USE int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size_t size);
 

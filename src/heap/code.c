@@ -16,6 +16,7 @@ int code_refuse(struct pp_heap *heap, int err, const char *call, const char *why
 
 	switch (err) {
 	case -EINVAL:
+	case -ENOENT:
 	case -E2BIG:
 	case -EBUSY:
 	case -EOVERFLOW: counter = &stats->fail_args; break;

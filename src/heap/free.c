@@ -112,7 +112,8 @@ static int refuse(struct pp_heap *heap, int err)
 	switch (err) {
 	case -ESTALE: return code_refuse(heap, err, "pp_free", "already free");
 	case -EBUSY:
-		return code_refuse(heap, err, "pp_free", "an open block: finalize or abort it");
+		return code_refuse(heap, err, "pp_free",
+				   "open (finalize or abort it), or being patched");
 	default: return code_refuse(heap, err, "pp_free", "not the start of a block of this heap");
 	}
 }

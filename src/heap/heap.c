@@ -126,6 +126,7 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	heap->stats.packs = 1;
 	heap->stats.committed = PACK_STEP;
 	pthread_mutex_init(&heap->grow, NULL);
+	pthread_mutex_init(&heap->patch, NULL);
 	return 0;
 }
 
@@ -159,6 +160,7 @@ void pp_heap_free(struct pp_heap *heap)
 	pack_unmap_all(&heap->mem, &heap->index);
 	heap->mem.writer->close(&heap->mem);
 	unreserve(heap);
+	pthread_mutex_destroy(&heap->patch);
 	pthread_mutex_destroy(&heap->grow);
 	free(heap);
 }

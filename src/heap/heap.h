@@ -2,10 +2,11 @@
 /*
  * heap.h - a heap: one reservation, its index, its open blocks and its figures
  *
- * Two locks, `grow` before `lock`:
+ * Three locks, `grow` or `patch` before `lock`:
  *	lock	index, open, names, limit and stats; held for a few loads and stores, never over a
  *		system call, a copy or the caller's log function
  *	grow	held by the one thread that maps, unmaps or collapses packs
+ *	patch	held by the one thread that patches live code
  * Chunks that are taken out of the index belong to the thread that took them, so that writing
  * to them needs no lock.
  */
@@ -23,6 +24,7 @@
 
 struct pp_heap {
 	pthread_mutex_t grow;
+	pthread_mutex_t patch;
 	struct lock lock;
 	struct index index;
 	struct staging_table open;

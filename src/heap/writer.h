@@ -58,6 +58,9 @@ struct memory {
  * @copy: write code to chunks that hold traps, or -errno and any part of it written
  * @fill: write traps to whole chunks, or -errno and any part of it written
  *
+ * @patch: change @size bytes of one aligned 8-byte word of code that may be running: an executing
+ *	thread sees all of them or none. -ENOTSUP if that cannot be done.
+ *
  * All return 0 or -errno. What is written is visible to loads at once, to instruction fetch
  * after cpu_sync().
  */
@@ -72,6 +75,7 @@ struct writer {
 	void (*expect)(const struct memory *mem, const uint8_t *rx, size_t size);
 	int (*copy)(struct memory *mem, uint8_t *rx, const uint8_t *from, size_t size);
 	int (*fill)(struct memory *mem, uint8_t *rx, size_t size);
+	int (*patch)(struct memory *mem, uint8_t *rx, const uint8_t *bytes, size_t size);
 };
 
 extern const struct writer writer_poke;

@@ -158,6 +158,20 @@ static int alias_fill(struct memory *mem, uint8_t *rx, size_t size)
 	return 0;
 }
 
+/* One store of the word that the bytes are in: single-copy atomic, as it is aligned. */
+static int alias_patch(struct memory *mem, uint8_t *rx, const uint8_t *bytes, size_t size)
+{
+	size_t in = (uintptr_t)rx % sizeof(uint64_t);
+	uint64_t word;
+	uint8_t *rw;
+
+	view(mem, rx - in, sizeof(word), &rw);
+	memcpy(&word, rw, sizeof(word));
+	memcpy((uint8_t *)&word + in, bytes, size);
+	__atomic_store_n((uint64_t *)(void *)rw, word, __ATOMIC_RELEASE);
+	return 0;
+}
+
 const struct writer writer_alias = {
 	.id = PP_WRITER_ALIAS,
 	.name = "alias",
@@ -168,4 +182,5 @@ const struct writer writer_alias = {
 	.expect = alias_expect,
 	.copy = alias_copy,
 	.fill = alias_fill,
+	.patch = alias_patch,
 };

@@ -8,21 +8,34 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#if defined(__riscv)
+
+/* The system call that synchronises is the only one there is, and never refused. */
+int cpu_can_sync_live(void)
+{
+	return 0;
+}
+
+#else
+
 static int membarrier(int command)
 {
 	return syscall(__NR_membarrier, command, 0, 0) ? -errno : 0;
 }
 
-/* The first use of a process must register; a child of fork must again. Unused on RISC-V. */
-__attribute__((unused)) static int membarrier_sync_core(void)
+/* A process must register, a child of fork again; to do so twice is cheap. */
+int cpu_can_sync_live(void)
 {
-	int err = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
-
-	if (err != -EPERM)
-		return err;
-	err = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE);
-	return err ? err : membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+	return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE);
 }
+
+static void membarrier_sync_core(void)
+{
+	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE) && !cpu_can_sync_live())
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+}
+
+#endif
 
 #if defined(__x86_64__)
 
@@ -60,9 +73,9 @@ void cpu_sync_cores(void)
 
 /* Cross-modifying code: each processor serialises before it runs what was written (same section).
  */
-int cpu_sync_live(void)
+void cpu_sync_live(void)
 {
-	return membarrier_sync_core();
+	membarrier_sync_core();
 }
 
 #elif defined(__aarch64__)
@@ -103,14 +116,14 @@ void cpu_flush(const void *rx, size_t size)
  * IC IVAU reaches all cores; what they prefetched before is dropped by the context
  * synchronisation event that the membarrier makes (Arm ARM, B2.7.4.2).
  */
-int cpu_sync_live(void)
+void cpu_sync_live(void)
 {
-	return membarrier_sync_core();
+	membarrier_sync_core();
 }
 
 void cpu_sync_cores(void)
 {
-	(void)cpu_sync_live();
+	cpu_sync_live();
 }
 
 #elif defined(__riscv) && __riscv_xlen == 64
@@ -143,14 +156,14 @@ void cpu_flush(const void *rx, size_t size)
 }
 
 /* One call, all threads: FENCE.I on every hart that runs one of ours, whatever the range. */
-int cpu_sync_live(void)
+void cpu_sync_live(void)
 {
-	return syscall(__NR_riscv_flush_icache, 0ul, ~0ul, 0ul) ? -errno : 0;
+	syscall(__NR_riscv_flush_icache, 0ul, ~0ul, 0ul);
 }
 
 void cpu_sync_cores(void)
 {
-	(void)cpu_sync_live();
+	cpu_sync_live();
 }
 
 #else

@@ -51,10 +51,10 @@ void cpu_sync(const void *rx, size_t size);
 
 /*
  * cpu_sync_live - cpu_sync_cores() for code that threads may be executing: a membarrier on x86-64
- * too
- *
- * Return: 0, or -errno: the kernel has none, or a seccomp filter denies it.
+ * too. cpu_can_sync_live - asked before, so that it works: 0, or -errno (the kernel has none, or a
+ * seccomp filter denies it).
  */
-int cpu_sync_live(void);
+int cpu_can_sync_live(void);
+void cpu_sync_live(void);
 
 #endif
