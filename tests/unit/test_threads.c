@@ -232,12 +232,114 @@ static void lookup_races_with_neighbours(void **state)
 	pp_heap_free(heap);
 }
 
+/* Blocks so large that packs are grown and returned all the time. */
+static void *churn_packs(void *arg)
+{
+	struct worker *worker = arg;
+
+	for (uint32_t i = 0; i < 60; i++) {
+		uint32_t value = worker->number << 20 | i;
+		struct pp_code code;
+		size_t size = MIB + i % 7 * 300000;
+
+		if (pp_alloc(worker->heap, size, &code)) {
+			worker->wrong++;
+			continue;
+		}
+		emit_return(code.rw, value);
+		worker->wrong += pp_finalize(worker->heap, &code, size) != 0;
+		end_block(worker, code.rx, value);
+	}
+	return NULL;
+}
+
+static void lookup_races_with_packs(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 2 * THREADS + 2);
+	struct worker workers[THREADS];
+	pthread_t reader;
+
+	place_stable(heap);
+	done = false;
+	assert_int_equal(pthread_create(&reader, NULL, keep_looking, NULL), 0);
+	run_workers(workers, heap, churn_packs);
+	__atomic_store_n(&done, true, __ATOMIC_RELAXED);
+	pthread_join(reader, NULL);
+	assert_int_equal(stable.wrong, 0);
+	assert_true(test_stats(heap).packs <= 2);
+	assert_int_equal(test_stats(heap).blocks, 1);
+	pp_heap_free(heap);
+}
+
+static void *keep_running(void *arg)
+{
+	struct worker *worker = arg;
+
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
+		worker->wrong += call(stable.rx) != 2;
+	return NULL;
+}
+
+/* Code runs while its neighbours are loaded, freed, and its pack made huge. */
+static void code_runs_beside_churn(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 2);
+	struct worker workers[THREADS], runner = {.heap = heap};
+
+	place_stable(heap);
+	done = false;
+	assert_int_equal(pthread_create(&runner.thread, NULL, keep_running, &runner), 0);
+	run_workers(workers, heap, churn);
+	test_block(heap, 2 * MIB - 64 * 200, 1);
+	run_workers(workers, heap, churn);
+	assert_true(pp_heap_tidy(heap) <= 0);
+	__atomic_store_n(&done, true, __ATOMIC_RELAXED);
+	pthread_join(runner.thread, NULL);
+	assert_int_equal(runner.wrong, 0);
+	pp_heap_free(heap);
+}
+
+/* Batches of several threads, and a walk and figures at any time. */
+static void *churn_batches(void *arg)
+{
+	struct worker *worker = arg;
+	struct pp_code code[LIVE];
+	const void *rx[LIVE];
+	size_t used[LIVE];
+
+	for (uint32_t round = 0; round < ROUNDS / LIVE; round++) {
+		for (uint32_t i = 0; i < LIVE; i++) {
+			worker->wrong += pp_alloc(worker->heap, size_of(i), &code[i]) != 0;
+			used[i] = emit_return(code[i].rw, worker->number + i);
+			rx[i] = code[i].rx;
+		}
+		worker->wrong += pp_finalize_batch(worker->heap, code, used, LIVE) != 0;
+		for (uint32_t i = 0; i < LIVE; i++)
+			worker->wrong += call(rx[i]) != worker->number + i;
+		worker->wrong += pp_free_batch(worker->heap, rx, LIVE) != 0;
+	}
+	return NULL;
+}
+
+static void threads_batch(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 2);
+	struct worker workers[THREADS];
+
+	run_workers(workers, heap, churn_batches);
+	assert_int_equal(test_stats(heap).blocks, 0);
+	assert_int_equal(test_stats(heap).frees, THREADS * (ROUNDS / LIVE) * LIVE);
+	assert_int_equal(test_stats(heap).syncs, 2 * THREADS * (ROUNDS / LIVE));
+	pp_heap_free(heap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH_WRITER(threads_share_a_heap),         EACH_WRITER(threads_grow_a_heap),
 		EACH_WRITER(one_of_many_frees_succeeds),   EACH_WRITER(lookup_interrupts_anything),
-		EACH_WRITER(lookup_races_with_neighbours),
+		EACH_WRITER(lookup_races_with_neighbours), EACH_WRITER(lookup_races_with_packs),
+		EACH_WRITER(code_runs_beside_churn),       EACH_WRITER(threads_batch),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
