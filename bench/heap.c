@@ -198,8 +198,8 @@ static void sum_up(struct heap_row *row)
 	for (int phase = 0; phase < HEAP_PHASES; phase++)
 		row->ns[phase] = spread_of_field(row, offsetof(struct heap_trial, ns) +
 							      (size_t)phase * sizeof(double));
-	row->percent = spread_of_field(row, offsetof(struct heap_trial, percent));
-	row->mappings = spread_of_field(row, offsetof(struct heap_trial, mappings));
+	row->percent = row->trials[0].percent;
+	row->mappings = row->trials[0].mappings;
 }
 
 static uint32_t most_runs(const struct heap_bench *bench)

@@ -75,7 +75,9 @@ struct heap_row {
 	uint32_t runs;
 	struct heap_trial *trials;
 	int err; /* why there are no figures */
-	struct spread ns[HEAP_PHASES], percent, mappings;
+	struct spread ns[HEAP_PHASES];
+	/* Of the first run: they do not depend on time, and some arms never give memory back. */
+	double percent, mappings;
 };
 
 struct heap_bench {

@@ -82,16 +82,16 @@ static void put_memory(const struct heap_bench *bench)
 	for (unsigned int i = 0; i < bench->nrows; i++) {
 		const struct heap_row *row = &bench->rows[i];
 
-		if (is_shown(row, row->percent.med))
+		if (is_shown(row, row->percent))
 			printf("heap/density arm=%s live=%u percent=%.1f\n", row->arm->name,
-			       row->live, row->percent.med);
+			       row->live, row->percent);
 	}
 	for (unsigned int i = 0; i < bench->nrows; i++) {
 		const struct heap_row *row = &bench->rows[i];
 
 		if (is_shown(row, row->arm->is_code))
 			printf("heap/mappings arm=%s live=%u count=%.0f\n", row->arm->name,
-			       row->live, row->mappings.med);
+			       row->live, row->mappings);
 	}
 	for (unsigned int a = 0; a < heap_arms_count; a++) {
 		if (bench->resident[a])
@@ -160,11 +160,11 @@ static void json_figures(struct json *json, const struct heap_row *row)
 		json_spread(json, heap_phase_names[HEAP_CALL], &row->ns[HEAP_CALL]);
 	else
 		json_null(json, heap_phase_names[HEAP_CALL]);
-	if (row->percent.med > 0)
-		json_real(json, "density_percent", row->percent.med, 1);
+	if (row->percent > 0)
+		json_real(json, "density_percent", row->percent, 1);
 	else
 		json_null(json, "density_percent");
-	json_real(json, "mappings", row->mappings.med, 0);
+	json_real(json, "mappings", row->mappings, 0);
 }
 
 static void json_row(struct json *json, const struct heap_row *row)
