@@ -3,6 +3,7 @@
 #include "heap_test.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #define MAX_RUNS 4096
 
@@ -63,7 +64,7 @@ static const char *describe(const struct seen *seen, size_t n)
 	size_t used = 0;
 
 	for (size_t i = 0; i < n && i < seen->n; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %zu %s",
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %zu %.31s",
 					 i ? ", " : "", state_name(seen->run[i].state),
 					 seen->run[i].size, seen->name[i]);
 	return text;
@@ -245,6 +246,80 @@ static void thousands_of_names(void **state)
 	pp_heap_free(heap);
 }
 
+static void batches_take_names_too(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	struct pp_block_opts opts = {.size = sizeof(opts)};
+	struct pp_code code[3];
+	const size_t used[3] = {64, 64, 64};
+	const void *rx[3];
+
+	for (size_t i = 0; i < 3; i++) {
+		opts.name = (const char *[]){"one", "two", "three"}[i];
+		assert_int_equal(pp_alloc_with(heap, 64, &opts, &code[i]), 0);
+		emit_return(code[i].rw, 1);
+		rx[i] = code[i].rx;
+	}
+	assert_int_equal(pp_finalize_batch(heap, code, used, 3), 0);
+	assert_string_equal(describe(walk(heap), 3), "live 64 one, live 64 two, live 64 three");
+	assert_int_equal(pp_free_batch(heap, rx, 3), 0);
+	for (size_t i = 0; i < 3; i++)
+		test_block(heap, 64, 1);
+	assert_string_equal(describe(walk(heap), 3), "live 64 -, live 64 -, live 64 -");
+	pp_heap_free(heap);
+}
+
+/* Blocks with names come and go until told to stop. */
+struct churn {
+	struct pp_heap *heap;
+	int stop;
+};
+
+static void *come_and_go(void *arg)
+{
+	struct churn *churn = arg;
+	void *block[64] = {0};
+
+	for (size_t i = 0; !__atomic_load_n(&churn->stop, __ATOMIC_RELAXED); i = (i + 1) % 64) {
+		struct pp_block_opts opts = {.size = sizeof(opts), .name = "churn"};
+		struct pp_code code;
+
+		if (block[i] && pp_free(churn->heap, block[i]))
+			abort();
+		if (pp_alloc_with(churn->heap, 64 + 64 * i, &opts, &code))
+			abort();
+		emit_return(code.rw, 1);
+		if (pp_finalize(churn->heap, &code, code.size))
+			abort();
+		block[i] = code.rx;
+	}
+	return NULL;
+}
+
+/* Whatever others do: whole packs, and blocks that have their name while they live. */
+static int check_run(void *ctx, const struct pp_run *run)
+{
+	*(size_t *)ctx += run->size;
+	return run->state == PP_RUN_LIVE && (!run->name || strcmp(run->name, "churn") != 0);
+}
+
+static void walks_see_whole_packs_while_others_work(void **state)
+{
+	struct churn churn = {.heap = test_heap(WRITER(state), 2)};
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, come_and_go, &churn), 0);
+	for (size_t i = 0; i < 1000; i++) {
+		size_t bytes = 0;
+
+		assert_int_equal(pp_walk(churn.heap, check_run, &bytes), 0);
+		assert_int_equal(bytes % (2 * MIB), 0);
+	}
+	__atomic_store_n(&churn.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	pp_heap_free(churn.heap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +331,8 @@ int main(void)
 		EACH_WRITER(large_blocks_are_one_run),
 		EACH_WRITER(runs_add_up),
 		EACH_WRITER(thousands_of_names),
+		EACH_WRITER(batches_take_names_too),
+		EACH_WRITER(walks_see_whole_packs_while_others_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
