@@ -11,7 +11,10 @@
  *	pp_free(heap, code.rx);			traps again, then reusable
  *
  * Every function may be called from any thread, except that pp_heap_free() must
- * be the last call on its heap. Functions return 0 or -errno; what they give is
+ * be the last call on its heap. After fork() parent and child both go on with the
+ * heap, and neither sees what the other does; but with the alias writer, a child
+ * of a raw system call, which runs no pthread_atfork() handlers, may run the code
+ * and change nothing: its calls that would are -EPERM. docs/heap.md has the rest. Functions return 0 or -errno; what they give is
  * written through pointers, on success only. A failing call changes nothing,
  * unless its comment says otherwise.
  */

@@ -44,8 +44,10 @@ static int alloc(struct pp_heap *heap, size_t size, size_t align, struct name *n
 {
 	size_t chunks = to_chunks(size);
 	struct staging *staging;
-	int err;
+	int err = heap_enter_writing(heap);
 
+	if (err)
+		return err;
 	if (!size)
 		return code_refuse(heap, -EINVAL, "pp_alloc", "a block of no bytes");
 	if (chunks > index_chunks(&heap->index))
@@ -151,7 +153,10 @@ void code_free_list(struct staging *list)
 int pp_abort(struct pp_heap *heap, struct pp_code *code)
 {
 	struct staging *staging, *list = NULL;
+	int err = heap_enter(heap);
 
+	if (err)
+		return err;
 	lock_take(&heap->lock);
 	staging = code_claim(heap, code);
 	if (!staging) {

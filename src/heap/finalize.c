@@ -176,9 +176,10 @@ static int finalize_claimed(struct pp_heap *heap, struct staging *list, struct p
 int pp_finalize_batch(struct pp_heap *heap, struct pp_code *codes, const size_t *used, size_t n)
 {
 	struct staging *list;
+	int err = heap_enter_writing(heap);
 
-	if (!n)
-		return 0;
+	if (err || !n)
+		return err;
 	lock_take(&heap->lock);
 	list = claim_all(heap, codes, n);
 	lock_give(&heap->lock);

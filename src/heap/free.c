@@ -120,12 +120,13 @@ static int refuse(struct pp_heap *heap, int err)
 
 int pp_free_batch(struct pp_heap *heap, const void *const *rx, size_t n)
 {
-	int err = condemn_all(heap, rx, n);
+	int err = heap_enter_writing(heap);
 
+	if (err || !n)
+		return err;
+	err = condemn_all(heap, rx, n);
 	if (err)
 		return refuse(heap, err);
-	if (!n)
-		return 0;
 	err = fill_all(heap, rx, n);
 	if (!err) {
 		bury_all(heap, rx, n);

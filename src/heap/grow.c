@@ -205,6 +205,8 @@ static int grow(struct pp_heap *heap, const struct growth *plan)
 
 	if (err)
 		return err;
+	for (size_t p = plan->from; p < plan->to; p++)
+		(void)fork_keep_out(heap, p); /* what a child has, it has no call for */
 	lock_take(&heap->lock);
 	publish(heap, plan);
 	lock_give(&heap->lock);
@@ -377,8 +379,10 @@ static int make_all_huge(struct pp_heap *heap)
 
 int pp_heap_tidy(struct pp_heap *heap)
 {
-	int err, huge_err = 0;
+	int err = heap_enter_writing(heap), huge_err = 0;
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&heap->grow);
 	err = trim(heap);
 	if (!(heap->mem.flags & PP_SMALL_PAGES))

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAGS (PP_SMALL_PAGES)
+#define FLAGS (PP_SMALL_PAGES | PP_NOFORK)
 
 _Static_assert(PACK_SIZE == OS_HUGE, "a pack is one huge page");
 
@@ -77,7 +77,8 @@ static void unreserve(struct pp_heap *heap)
 	free(heap->mem.pack);
 	names_fini(&heap->names);
 	index_fini(&heap->index);
-	os_unmap(heap->mem.base, guarded(heap->mem.size));
+	if (!heap->fork.lost)
+		os_unmap(heap->mem.base, guarded(heap->mem.size));
 }
 
 static int reserve_most(struct pp_heap *heap, const struct pp_opts *opts)
@@ -101,6 +102,16 @@ static void set_name(struct memory *mem, const char *name)
 		snprintf(mem->name, sizeof(mem->name), "progpack:%.70s", name);
 	else
 		memcpy(mem->name, "progpack", sizeof("progpack"));
+}
+
+static void unmap_all(struct pp_heap *heap)
+{
+	if (!heap->fork.lost)
+		pack_unmap_all(&heap->mem, &heap->index);
+	heap->mem.writer->close(&heap->mem);
+	unreserve(heap);
+	pthread_mutex_destroy(&heap->patch);
+	pthread_mutex_destroy(&heap->grow);
 }
 
 static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
@@ -127,7 +138,11 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	heap->stats.committed = PACK_STEP;
 	pthread_mutex_init(&heap->grow, NULL);
 	pthread_mutex_init(&heap->patch, NULL);
-	return 0;
+	err = fork_init(heap);
+	if (!err)
+		return 0;
+	unmap_all(heap);
+	return log_error(&heap->mem.log, err, "keeping code out of children of fork()");
 }
 
 int pp_heap_new(const struct pp_opts *opts, struct pp_heap **out)
@@ -152,16 +167,15 @@ int pp_heap_new(const struct pp_opts *opts, struct pp_heap **out)
 	return 0;
 }
 
+/* In a child that has no code, its addresses may be anybody's by now. */
 void pp_heap_free(struct pp_heap *heap)
 {
 	if (!heap)
 		return;
+	(void)heap_enter(heap);
+	fork_fini(heap);
 	staging_free_all(&heap->open);
-	pack_unmap_all(&heap->mem, &heap->index);
-	heap->mem.writer->close(&heap->mem);
-	unreserve(heap);
-	pthread_mutex_destroy(&heap->patch);
-	pthread_mutex_destroy(&heap->grow);
+	unmap_all(heap);
 	free(heap);
 }
 
@@ -176,6 +190,8 @@ int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block
 {
 	size_t chunk = heap_chunk(heap, pc), first;
 
+	if (heap->fork.lost || (heap->mem.flags & PP_NOFORK && heap_is_in_child(heap)))
+		return -EPERM;
 	if (chunk == INDEX_NONE)
 		return -ENOENT;
 	first = index_block(&heap->index, chunk);

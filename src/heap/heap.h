@@ -13,11 +13,13 @@
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 
+#include "heap/fork.h"
 #include "heap/index.h"
 #include "heap/names.h"
 #include "heap/staging.h"
 #include "heap/writer.h"
 #include "os/lock.h"
+#include "os/os.h"
 
 #include <progpack.h>
 #include <pthread.h>
@@ -31,6 +33,7 @@ struct pp_heap {
 	struct names names;
 	struct pp_stats stats; /* but for what pp_stats() works out */
 	struct memory mem;
+	struct fork_state fork;
 };
 
 /*
@@ -58,6 +61,20 @@ static inline size_t heap_chunk(const struct pp_heap *heap, const void *address)
 
 	return offset < heap->mem.size ? offset / PP_CHUNK : INDEX_NONE;
 }
+
+static inline bool heap_is_in_child(const struct pp_heap *heap)
+{
+	if (!heap->fork.alive)
+		return heap->fork.pid != os_process();
+	return __atomic_load_n(heap->fork.alive, __ATOMIC_ACQUIRE) != FORK_ALIVE;
+}
+
+/*
+ * heap_enter - each public call's start: see fork.h. heap_enter_writing - of those that change
+ * executable memory: 0, or -EPERM and the reason in the log
+ */
+int heap_enter(const struct pp_heap *heap);
+int heap_enter_writing(struct pp_heap *heap);
 
 /* heap_failed - count one more failure; @counter is one of heap->stats */
 void heap_failed(struct pp_heap *heap, uint64_t *counter);

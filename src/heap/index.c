@@ -144,6 +144,27 @@ void index_leave(struct index *ix, size_t p)
 	refresh(ix, p * PACK_LEAVES);
 }
 
+static size_t count_free(const struct index *ix, size_t p)
+{
+	size_t from = p * PACK_CHUNKS / BITMAP_WORD, words = ix->pack[p].grown / BITMAP_WORD;
+	size_t free = 0;
+
+	for (size_t i = 0; i < words; i++)
+		free += (size_t)__builtin_popcountll(~bitmap_word(ix->used, from + i));
+	return free;
+}
+
+void index_rebuild(struct index *ix)
+{
+	ix->empty = 0;
+	for (size_t p = 0; p <= ix->highest; p++) {
+		ix->pack[p].free = (uint32_t)count_free(ix, p);
+		ix->empty += index_is_empty(ix, p);
+		for (size_t leaf = 0; leaf < PACK_LEAVES; leaf++)
+			refresh(ix, p * PACK_LEAVES + leaf);
+	}
+}
+
 /* The lowest run of a kind that is long enough; up to RUNS_EXACT all runs of a kind are. */
 static size_t find_of_kind(const struct index *ix, size_t kind, size_t chunks)
 {

@@ -97,6 +97,9 @@ static inline size_t index_chunks(const struct index *ix)
 	return ix->packs * PACK_CHUNKS;
 }
 
+/* index_rebuild - work out again what follows from `used`, which somebody was changing */
+void index_rebuild(struct index *ix);
+
 /* index_size - chunks of the block that starts at @at */
 size_t index_size(const struct index *ix, size_t at);
 

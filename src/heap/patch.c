@@ -75,8 +75,10 @@ static int patch(struct pp_heap *heap, uint8_t *at, const uint8_t *bytes, size_t
 
 int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size_t size)
 {
-	int err;
+	int err = heap_enter_writing(heap);
 
+	if (err)
+		return err;
 	if (!size || size > WORD || (uintptr_t)at % WORD + size > WORD)
 		return code_refuse(heap, -EINVAL, "pp_patch",
 				   "not 1 .. 8 bytes of an aligned word");

@@ -36,6 +36,9 @@ int pp_stats(const struct pp_heap *heap, struct pp_stats *out)
 
 	if (size < sizeof(stats))
 		return -EINVAL;
+	err = heap_enter(heap);
+	if (err)
+		return err;
 	snapshot(heap, &stats);
 	err = count_huge(heap, &stats);
 	if (err)

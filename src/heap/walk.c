@@ -55,8 +55,10 @@ static int walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp
 int pp_walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp_run *run), void *ctx)
 {
 	struct lock *lock = &((struct pp_heap *)(uintptr_t)heap)->lock;
-	int stop;
+	int stop = heap_enter(heap);
 
+	if (stop)
+		return stop;
 	lock_take(lock);
 	stop = walk(heap, fn, ctx);
 	lock_give(lock);

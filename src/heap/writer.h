@@ -50,6 +50,7 @@ struct memory {
 /*
  * struct writer - one way to write
  * @open: get what all packs need; undone by @close
+ * @reopen: what @open got, again, in a child of fork(); only the poke writer's needs it
  * @huge_at_birth: a pack that is whole from the start is huge already, if the kernel wants
  * @grow: make bytes @from .. @to - 1 of pack @p R-X and full of traps, or leave all as it was;
  *	@from is what it has already, or 0
@@ -70,6 +71,7 @@ struct writer {
 	bool huge_at_birth;
 	int (*open)(struct memory *mem);
 	void (*close)(struct memory *mem);
+	int (*reopen)(struct memory *mem);
 	int (*grow)(struct memory *mem, size_t p, size_t from, size_t to);
 	int (*unmap)(struct memory *mem, size_t p);
 	void (*expect)(const struct memory *mem, const uint8_t *rx, size_t size);
@@ -80,6 +82,14 @@ struct writer {
 
 extern const struct writer writer_poke;
 extern const struct writer writer_alias;
+
+/*
+ * writer_alias_replace - a pack's memory is no longer shared with the process that forked
+ *
+ * Its first @size bytes, which are what has grown, become a copy of @bytes; its addresses stay. On
+ * failure the pack is as before.
+ */
+int writer_alias_replace(struct memory *mem, size_t p, const uint8_t *bytes, size_t size);
 
 /*
  * writer_choose - the first of the wanted writers that works in this process

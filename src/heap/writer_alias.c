@@ -76,20 +76,33 @@ static int start_pack(struct memory *mem, struct pack *pack)
 	return err;
 }
 
-/* The fill's pages are dropped from the write view: they would count as resident twice. */
-static int add_view(struct memory *mem, size_t p, size_t from, size_t size)
+/*
+ * @bytes: NULL for traps. What they touch is dropped from the write view: it would count as
+ * resident twice.
+ */
+static int add_view(struct memory *mem, size_t p, size_t from, size_t size, const uint8_t *bytes)
 {
 	const struct pack *pack = &mem->pack[p];
 	int err = os_file_alloc(pack->fd, from, size);
 
 	if (err)
 		return log_error(&mem->log, err, "taking memory for a memfd");
-	cpu_fill_traps(pack->rw + from, size);
+	if (bytes)
+		memcpy(pack->rw + from, bytes, size);
+	else
+		cpu_fill_traps(pack->rw + from, size);
 	os_drop_view(pack->rw + from, size);
 	err = os_map_file_code(pack->fd, from, pack_rx(mem, p) + from, size);
 	if (err)
 		return log_error(&mem->log, err, "mapping a memfd executable");
 	return 0;
+}
+
+/* Nothing more will be mapped from the file. */
+static void end_growth(struct pack *pack)
+{
+	os_close(pack->fd);
+	pack->fd = -1;
 }
 
 static int alias_grow(struct memory *mem, size_t p, size_t from, size_t to)
@@ -99,14 +112,33 @@ static int alias_grow(struct memory *mem, size_t p, size_t from, size_t to)
 
 	if (err)
 		return err;
-	err = add_view(mem, p, from, to - from);
+	err = add_view(mem, p, from, to - from, NULL);
 	if (err && !from)
 		drop_writer(pack);
-	if (!err && to == PACK_SIZE) {
-		os_close(pack->fd);
-		pack->fd = -1;
-	}
+	if (!err && to == PACK_SIZE)
+		end_growth(pack);
 	return err;
+}
+
+int writer_alias_replace(struct memory *mem, size_t p, const uint8_t *bytes, size_t size)
+{
+	struct pack *pack = &mem->pack[p], shared = *pack;
+	int err;
+
+	*pack = (struct pack){0};
+	err = start_pack(mem, pack);
+	if (!err)
+		err = add_view(mem, p, 0, size, bytes);
+	if (err) {
+		drop_writer(pack);
+		*pack = shared;
+		return err;
+	}
+	cpu_sync(pack_rx(mem, p), size);
+	drop_writer(&shared);
+	if (size == PACK_SIZE)
+		end_growth(pack);
+	return 0;
 }
 
 /* Bytes from @rx to the end of its pack, at most @size; *rw is where they are written. */

@@ -28,6 +28,13 @@ static void poke_close(struct memory *mem)
 	mem->fd = -1;
 }
 
+/* The descriptor that was inherited addresses the parent. */
+static int poke_reopen(struct memory *mem)
+{
+	poke_close(mem);
+	return poke_open(mem);
+}
+
 static int poke_copy(struct memory *mem, uint8_t *rx, const uint8_t *from, size_t size)
 {
 	int err = os_poke(mem->fd, rx, from, size);
@@ -104,6 +111,7 @@ const struct writer writer_poke = {
 	.huge_at_birth = true,
 	.open = poke_open,
 	.close = poke_close,
+	.reopen = poke_reopen,
 	.grow = poke_grow,
 	.unmap = poke_unmap,
 	.copy = poke_copy,

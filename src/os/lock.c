@@ -17,12 +17,17 @@ static int is_free_soon(const struct lock *lock)
 	return 0;
 }
 
-void lock_wait(struct lock *lock)
+void lock_pause(void)
 {
 	const struct timespec nap = {.tv_nsec = 50000};
 
+	nanosleep(&nap, NULL);
+}
+
+void lock_wait(struct lock *lock)
+{
 	do {
 		if (!is_free_soon(lock))
-			nanosleep(&nap, NULL);
+			lock_pause();
 	} while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE));
 }

@@ -19,6 +19,9 @@ struct lock {
 
 void lock_wait(struct lock *lock);
 
+/* lock_pause - sleep for 50 us */
+void lock_pause(void);
+
 static inline void lock_take(struct lock *lock)
 {
 	if (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))

@@ -80,6 +80,15 @@ void os_drop_view(void *at, size_t size);
 
 void os_close(int fd);
 
+/* os_map_wiped - a private page that is zero, and is zero again in a child of fork() */
+int os_map_wiped(void **page);
+
+/* os_dont_fork - a child of fork() has nothing at these addresses: 0, or -errno */
+int os_dont_fork(void *at, size_t size);
+
+/* os_process - this process's id, by a system call */
+pid_t os_process(void);
+
 /* os_want_huge, os_want_small - advise the kernel before memory is first touched; best effort */
 void os_want_huge(void *at, size_t size);
 void os_want_small(void *at, size_t size);

@@ -354,3 +354,30 @@ int os_seal_code(void *at, size_t size)
 {
 	return syscall(SYS_mseal, at, size, 0ul) ? -errno : 0;
 }
+
+int os_map_wiped(void **page)
+{
+	void *got;
+	int err = os_map_rw(os_page_size(), &got);
+
+	if (err)
+		return err;
+	if (!madvise(got, os_page_size(), MADV_WIPEONFORK)) {
+		*page = got;
+		return 0;
+	}
+	err = -errno;
+	os_unmap(got, os_page_size());
+	return err;
+}
+
+int os_dont_fork(void *at, size_t size)
+{
+	return madvise(at, size, MADV_DONTFORK) ? -errno : 0;
+}
+
+/* Not libc's getpid(), which once kept a copy that a raw fork does not change. */
+pid_t os_process(void)
+{
+	return (pid_t)syscall(SYS_getpid);
+}

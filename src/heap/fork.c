@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/fork.h"
+
+#include "heap/heap.h"
+#include "heap/pack.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* All heaps but those with PP_NOFORK. `all_lock` comes before any lock of a heap. */
+static struct pp_heap *all;
+static struct lock all_lock;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool is_alias(const struct pp_heap *heap)
+{
+	return heap->mem.writer->id == PP_WRITER_ALIAS;
+}
+
+static void lock_heap(struct pp_heap *heap)
+{
+	pthread_mutex_lock(&heap->grow);
+	pthread_mutex_lock(&heap->patch);
+	lock_take(&heap->lock);
+}
+
+static void unlock_heap(struct pp_heap *heap)
+{
+	lock_give(&heap->lock);
+	pthread_mutex_unlock(&heap->patch);
+	pthread_mutex_unlock(&heap->grow);
+}
+
+/* What a child's locks are worth: their holders are not there. */
+static void renew_locks(struct pp_heap *heap)
+{
+	pthread_mutex_init(&heap->grow, NULL);
+	pthread_mutex_init(&heap->patch, NULL);
+	heap->lock = (struct lock){0};
+}
+
+/* Call @see for the grown part of each pack and its place in the snapshot, until it fails. */
+static int each_part(struct pp_heap *heap,
+		     int (*see)(struct pp_heap *heap, size_t p, uint8_t *copy, size_t size))
+{
+	uint8_t *copy = heap->fork.snapshot;
+	int err = 0;
+
+	for (size_t p = 0; p < heap->index.packs && !err; p++) {
+		size_t size = heap->index.pack[p].grown * (size_t)PP_CHUNK;
+
+		if (size)
+			err = see(heap, p, copy, size);
+		copy += size;
+	}
+	return err;
+}
+
+static int save_part(struct pp_heap *heap, size_t p, uint8_t *copy, size_t size)
+{
+	memcpy(copy, pack_rx(&heap->mem, p), size);
+	return 0;
+}
+
+/* Without memory for it the child's heap is frozen; the fork goes on. */
+static void take_snapshot(struct pp_heap *heap)
+{
+	void *memory;
+
+	heap->fork.snapshot = NULL;
+	heap->fork.snapshot_size = heap->stats.committed;
+	if (heap->fork.frozen || os_map_rw(heap->fork.snapshot_size, &memory))
+		return;
+	heap->fork.snapshot = memory;
+	(void)each_part(heap, save_part);
+}
+
+static void drop_snapshot(struct pp_heap *heap)
+{
+	os_unmap(heap->fork.snapshot, heap->fork.snapshot_size);
+	heap->fork.snapshot = NULL;
+}
+
+static int restore_part(struct pp_heap *heap, size_t p, uint8_t *copy, size_t size)
+{
+	heap->index.pack[p].huge = false;
+	return writer_alias_replace(&heap->mem, p, copy, size);
+}
+
+static void before_fork(void)
+{
+	lock_take(&all_lock);
+	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
+		lock_heap(heap);
+		if (is_alias(heap))
+			take_snapshot(heap);
+	}
+}
+
+static void after_fork_in_parent(void)
+{
+	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
+		if (is_alias(heap))
+			drop_snapshot(heap);
+		unlock_heap(heap);
+	}
+	lock_give(&all_lock);
+}
+
+/* The locks are ours, so that what they guard is whole; the rest is done at the heap's first use.
+ */
+static void after_fork_in_child(void)
+{
+	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
+		renew_locks(heap);
+		if (!is_alias(heap))
+			continue;
+		if (!heap->fork.snapshot || each_part(heap, restore_part))
+			continue;
+		drop_snapshot(heap);
+		if (heap->fork.alive)
+			*heap->fork.alive = FORK_ALIVE;
+		heap->fork.pid = os_process();
+	}
+	lock_give(&all_lock);
+}
+
+static void install_handlers(void)
+{
+	(void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static void add_to_all(struct pp_heap *heap)
+{
+	lock_take(&all_lock);
+	heap->fork.next = all;
+	heap->fork.link = &all;
+	if (all)
+		all->fork.link = &heap->fork.next;
+	all = heap;
+	lock_give(&all_lock);
+}
+
+int fork_init(struct pp_heap *heap)
+{
+	void *page;
+	int err = 0;
+
+	heap->fork.pid = os_process();
+	if (!os_map_wiped(&page)) {
+		heap->fork.alive = page;
+		*heap->fork.alive = FORK_ALIVE;
+	}
+	if (!(heap->mem.flags & PP_NOFORK)) {
+		pthread_once(&once, install_handlers);
+		add_to_all(heap);
+		return 0;
+	}
+	err = os_dont_fork(heap->mem.base, heap->mem.size + os_page_size());
+	if (!err)
+		err = fork_keep_out(heap, 0);
+	if (err)
+		os_unmap(heap->fork.alive, os_page_size());
+	return err;
+}
+
+void fork_fini(struct pp_heap *heap)
+{
+	if (heap->fork.link) {
+		lock_take(&all_lock);
+		*heap->fork.link = heap->fork.next;
+		if (heap->fork.next)
+			heap->fork.next->fork.link = heap->fork.link;
+		lock_give(&all_lock);
+	}
+	os_unmap(heap->fork.alive, os_page_size());
+}
+
+int fork_keep_out(struct pp_heap *heap, size_t p)
+{
+	uint8_t *rw = heap->mem.pack[p].rw;
+	int err;
+
+	if (!(heap->mem.flags & PP_NOFORK))
+		return 0;
+	err = os_dont_fork(pack_rx(&heap->mem, p), PACK_SIZE);
+	return err || !rw ? err : os_dont_fork(rw, PACK_SIZE);
+}
+
+/* The first call in a child: from a fork that ran no handlers, or for what those left to it. */
+static void revive(struct pp_heap *heap)
+{
+	struct fork_state *fork = &heap->fork;
+
+	fork->pid = os_process();
+	if (heap->mem.flags & PP_NOFORK) {
+		fork->lost = true;
+		return;
+	}
+	if (heap->lock.held)
+		index_rebuild(&heap->index);
+	renew_locks(heap);
+	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);
+}
+
+/* One thread of the child does it, and the others wait for it. */
+void fork_enter_child(struct pp_heap *heap)
+{
+	const uint32_t busy = 2;
+	struct fork_state *fork = &heap->fork;
+	uint32_t seen = 0;
+
+	if (!fork->alive) {
+		revive(heap);
+		return;
+	}
+	if (__atomic_compare_exchange_n(fork->alive, &seen, busy, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_ACQUIRE)) {
+		revive(heap);
+		__atomic_store_n(fork->alive, FORK_ALIVE, __ATOMIC_RELEASE);
+		return;
+	}
+	while (__atomic_load_n(fork->alive, __ATOMIC_ACQUIRE) == busy)
+		lock_pause();
+}
+
+/* const promises that the heap's blocks stay as they are. */
+int heap_enter(const struct pp_heap *heap)
+{
+	if (heap_is_in_child(heap))
+		fork_enter_child((struct pp_heap *)(uintptr_t)heap);
+	if (heap->fork.lost)
+		return log_error(&heap->mem.log, -EPERM,
+				 "PP_NOFORK: a child of fork() has no code");
+	return 0;
+}
+
+int heap_enter_writing(struct pp_heap *heap)
+{
+	int err = heap_enter(heap);
+
+	if (!err && heap->fork.frozen)
+		err = log_error(
+			&heap->mem.log, -EPERM, "%s",
+			is_alias(heap)
+				? "this child shares its code with its parent: no copy was made at the fork"
+				: "this child cannot open /proc/self/mem");
+	return err;
+}
