@@ -53,7 +53,11 @@ enum pp_writer {
 #define PP_SMALL_PAGES 0x1u
 /* A child of fork() gets no code: its heap refuses every call, and fork() costs nothing. */
 #define PP_NOFORK 0x2u
-/* Seal packs (mseal) once they are full-grown: nobody can unmap them or change their protection. */
+/*
+ * Seal packs (mseal) once they are full-grown: nobody can unmap them or change their protection.
+ * Not even pp_heap_free(): they stay for the process's life, full of traps. With the alias writer
+ * a child of fork() may then run the code and change nothing. -ENOSYS where the kernel has no mseal.
+ */
 #define PP_SEAL 0x4u
 
 /*

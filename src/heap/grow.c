@@ -14,6 +14,7 @@
  */
 #include "heap/heap.h"
 #include "heap/pack.h"
+#include "os/os.h"
 #include <errno.h>
 #include <string.h>
 
@@ -184,17 +185,42 @@ static int make_huge(struct pp_heap *heap, size_t p)
 	return 0;
 }
 
-/* Failing is no harm: pp_heap_tidy() tries again. */
-static void make_huge_if_whole(struct pp_heap *heap, const struct growth *plan, bool is_new)
+/* With `grow` held. */
+static int seal(struct pp_heap *heap, size_t p)
 {
-	if (plan->chunks < PACK_CHUNKS || heap->mem.flags & PP_SMALL_PAGES)
+	int err = os_seal_code(pack_rx(&heap->mem, p), PACK_SIZE);
+
+	if (err)
+		return err;
+	lock_take(&heap->lock);
+	index_seal(&heap->index, p);
+	lock_give(&heap->lock);
+	return 0;
+}
+
+/* With `grow` held: what is done once to a whole pack, as far as it is not done yet. */
+static int finish(struct pp_heap *heap, size_t p, bool is_huge)
+{
+	const struct index_pack *pack = &heap->index.pack[p];
+	unsigned int flags = heap->mem.flags;
+	int err = 0, seal_err = 0;
+
+	if (!(flags & PP_SMALL_PAGES) && !pack->huge && !is_huge)
+		err = make_huge(heap, p);
+	if (flags & PP_SEAL && !pack->sealed)
+		seal_err = seal(heap, p);
+	return err ? err : seal_err;
+}
+
+/* Failing is no harm: pp_heap_tidy() tries again. */
+static void finish_whole(struct pp_heap *heap, const struct growth *plan, bool is_new)
+{
+	bool is_huge = is_new && heap->mem.writer->huge_at_birth;
+
+	if (plan->chunks < PACK_CHUNKS)
 		return;
-	if (is_new && heap->mem.writer->huge_at_birth)
-		return;
-	for (size_t p = plan->from; p < plan->to; p++) {
-		if (!heap->index.pack[p].huge)
-			(void)make_huge(heap, p);
-	}
+	for (size_t p = plan->from; p < plan->to; p++)
+		(void)finish(heap, p, is_huge);
 }
 
 /* With `grow` held. */
@@ -210,7 +236,7 @@ static int grow(struct pp_heap *heap, const struct growth *plan)
 	lock_take(&heap->lock);
 	publish(heap, plan);
 	lock_give(&heap->lock);
-	make_huge_if_whole(heap, plan, is_new);
+	finish_whole(heap, plan, is_new);
 	return 0;
 }
 
@@ -359,18 +385,16 @@ void heap_trim(struct pp_heap *heap)
 	pthread_mutex_unlock(&heap->grow);
 }
 
-/* With `grow` held: whole packs that are not huge yet. */
-static int make_all_huge(struct pp_heap *heap)
+/* With `grow` held. */
+static int finish_all(struct pp_heap *heap)
 {
 	int err = 0;
 
 	for (size_t p = 0; p < heap->index.packs; p++) {
-		const struct index_pack *pack = &heap->index.pack[p];
-		int failed;
+		int failed = 0;
 
-		if (pack->grown < PACK_CHUNKS || pack->huge)
-			continue;
-		failed = make_huge(heap, p);
+		if (heap->index.pack[p].grown == PACK_CHUNKS)
+			failed = finish(heap, p, false);
 		if (!err)
 			err = failed;
 	}
@@ -379,17 +403,16 @@ static int make_all_huge(struct pp_heap *heap)
 
 int pp_heap_tidy(struct pp_heap *heap)
 {
-	int err = heap_enter_writing(heap), huge_err = 0;
+	int err = heap_enter_writing(heap), finish_err;
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&heap->grow);
 	err = trim(heap);
-	if (!(heap->mem.flags & PP_SMALL_PAGES))
-		huge_err = make_all_huge(heap);
+	finish_err = finish_all(heap);
 	pthread_mutex_unlock(&heap->grow);
 	if (!err)
-		err = huge_err;
+		err = finish_err;
 	if (err)
 		log_line(&heap->mem.log, "pp_heap_tidy: %s", strerror(-err));
 	return err;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAGS (PP_SMALL_PAGES | PP_NOFORK)
+#define FLAGS (PP_SMALL_PAGES | PP_NOFORK | PP_SEAL)
 
 _Static_assert(PACK_SIZE == OS_HUGE, "a pack is one huge page");
 
@@ -72,13 +72,27 @@ unreserve:
 	return err;
 }
 
+/* Sealed packs stay for the process's life, full of traps: unmapping over one would do nothing. */
+static void unmap_reservation(struct memory *mem, const struct index *ix)
+{
+	size_t start = 0;
+
+	for (size_t p = 0; p < ix->packs; p++) {
+		if (!ix->pack[p].sealed)
+			continue;
+		os_unmap(pack_rx(mem, start), (p - start) * PACK_SIZE);
+		start = p + 1;
+	}
+	os_unmap(pack_rx(mem, start), guarded(mem->size - start * PACK_SIZE));
+}
+
 static void unreserve(struct pp_heap *heap)
 {
+	if (!heap->fork.lost)
+		unmap_reservation(&heap->mem, &heap->index);
 	free(heap->mem.pack);
 	names_fini(&heap->names);
 	index_fini(&heap->index);
-	if (!heap->fork.lost)
-		os_unmap(heap->mem.base, guarded(heap->mem.size));
 }
 
 static int reserve_most(struct pp_heap *heap, const struct pp_opts *opts)
@@ -106,9 +120,12 @@ static void set_name(struct memory *mem, const char *name)
 
 static void unmap_all(struct pp_heap *heap)
 {
-	if (!heap->fork.lost)
+	if (heap->fork.lost) {
+		os_close(heap->mem.fd);
+	} else {
 		pack_unmap_all(&heap->mem, &heap->index);
-	heap->mem.writer->close(&heap->mem);
+		heap->mem.writer->close(&heap->mem);
+	}
 	unreserve(heap);
 	pthread_mutex_destroy(&heap->patch);
 	pthread_mutex_destroy(&heap->grow);
@@ -122,6 +139,8 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	heap->mem.flags = opts->flags;
 	set_name(&heap->mem, opts->name);
 	heap->mem.fd = -1;
+	if (opts->flags & PP_SEAL && os_seal_code(NULL, 0))
+		return log_error(&heap->mem.log, -ENOSYS, "PP_SEAL: this kernel has no mseal");
 	err = reserve_most(heap, opts);
 	if (err)
 		return err;

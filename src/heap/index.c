@@ -165,6 +165,12 @@ void index_rebuild(struct index *ix)
 	}
 }
 
+void index_seal(struct index *ix, size_t p)
+{
+	ix->empty -= index_is_empty(ix, p);
+	ix->pack[p].sealed = true;
+}
+
 /* The lowest run of a kind that is long enough; up to RUNS_EXACT all runs of a kind are. */
 static size_t find_of_kind(const struct index *ix, size_t kind, size_t chunks)
 {

@@ -53,7 +53,7 @@ struct index_pack {
 struct index {
 	size_t packs;   /* in the reservation, mapped or not */
 	size_t highest; /* mapped pack */
-	size_t empty;   /* mapped packs without a used chunk */
+	size_t empty;   /* mapped packs without a used chunk, but for sealed ones */
 	size_t idle;    /* gives since a pack became empty the last time */
 	uint64_t *used, *first, *open, *dying;
 	struct index_pack *pack;
@@ -80,9 +80,15 @@ void index_grow(struct index *ix, size_t p, size_t chunks);
 /* index_leave - an empty pack is to be unmapped: its chunks are not found any more */
 void index_leave(struct index *ix, size_t p);
 
+/* index_seal - a pack can be unmapped no more: it is never counted empty again */
+void index_seal(struct index *ix, size_t p);
+
+/* index_is_empty - could the pack be unmapped? */
 static inline bool index_is_empty(const struct index *ix, size_t p)
 {
-	return ix->pack[p].grown && ix->pack[p].free == ix->pack[p].grown;
+	const struct index_pack *pack = &ix->pack[p];
+
+	return pack->grown && pack->free == pack->grown && !pack->sealed;
 }
 
 /* index_tail - free chunks at the end of a pack's grown part */

@@ -55,6 +55,8 @@ int pack_make_huge(struct memory *mem, size_t p)
 void pack_unmap_all(struct memory *mem, const struct index *ix)
 {
 	for (size_t p = 0; p < ix->packs; p++) {
+		if (ix->pack[p].sealed)
+			(void)mem->writer->fill(mem, pack_rx(mem, p), PACK_SIZE);
 		if (ix->pack[p].grown)
 			(void)mem->writer->unmap(mem, p);
 	}

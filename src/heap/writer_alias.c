@@ -23,11 +23,6 @@ static int alias_open(struct memory *mem)
 	return 0;
 }
 
-static void alias_close(struct memory *mem)
-{
-	(void)mem;
-}
-
 static void drop_writer(struct pack *pack)
 {
 	if (!pack->rw)
@@ -35,6 +30,13 @@ static void drop_writer(struct pack *pack)
 	os_unmap(pack->rw, PACK_SIZE);
 	os_close(pack->fd);
 	*pack = (struct pack){0};
+}
+
+/* What packs still have that cannot be unmapped. */
+static void alias_close(struct memory *mem)
+{
+	for (size_t p = 0; p < mem->size / PACK_SIZE; p++)
+		drop_writer(&mem->pack[p]);
 }
 
 static int alias_unmap(struct memory *mem, size_t p)

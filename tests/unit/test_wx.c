@@ -54,6 +54,10 @@ static void run_life(enum pp_writer writer, bool (*is_bad)(void))
 	CHECK(!is_bad());
 	CHECK(!pp_free(heap, code.rx));
 	CHECK(!is_bad());
+	for (int i = 0; i < 100; i++) { /* a pack grows to its whole */
+		CHECK(call(test_block(heap, 16384, 5)) == 5);
+		CHECK(!is_bad());
+	}
 	CHECK(call(test_block(heap, 64, 5)) == 5);
 	CHECK(!pp_alloc(heap, 64, &code));
 	CHECK(!pp_abort(heap, &code));
