@@ -6,6 +6,7 @@ usage: check.py SOURCE BUILD. Prints TAP.
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -72,9 +73,14 @@ def main(source, build):
         names = {path.name for path in (out / "root").rglob("*")}
         wanted = {"progpack", "progpack.h", "progpack_bpf.h", "libprogpack.so", "libprogpack.a",
                   "libprogpack-bpf.so", "libprogpack-bpf.a", "progpack.pc", "progpack-bpf.pc",
-                  "progpack.1"}
+                  "progpack.1", "progpack.3"}
         tap.check(wanted <= names, "every file is installed", f"missing: {sorted(wanted - names)}")
         env = environment(out / "root")
+        header = (pathlib.Path(source) / "include/progpack.h").read_text()
+        manual = next((out / "root").rglob("progpack.3")).read_text()
+        public = set(re.findall(r"\b(pp_\w+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.S)))
+        absent = sorted(name for name in public if f".Fn {name} " not in manual)
+        tap.check(public and not absent, "progpack(3) has every function of the header", f"{absent}")
         examples = pathlib.Path(source) / "examples"
         text = build_and_run(tap, env, out, examples / "add.c", "progpack", "gcc")
         tap.check(text == "2 + 3 = 5\n", "add prints the sum", text)
