@@ -24,6 +24,8 @@ static const struct ratio {
 	/* Nanoseconds of one thread over those of two are operations of two over those of one. */
 	{"alias-churn-ops-2-threads/1-thread", HEAP_CHURN, "alias", "alias", 1, 2},
 	{"poke-churn-ops-2-threads/1-thread", HEAP_CHURN, "poke", "poke", 1, 2},
+	/* What the machine itself gives to a second thread now. */
+	{"malloc-churn-ops-2-threads/1-thread", HEAP_CHURN, "malloc", "malloc", 1, 2},
 };
 #define RATIOS (sizeof(ratios) / sizeof(ratios[0]))
 
