@@ -269,6 +269,48 @@ static void batches_take_names_too(void **state)
 	pp_heap_free(heap);
 }
 
+/* Which names a heap's mappings have; private ones only where the kernel names them. */
+struct mappings {
+	uintptr_t lo, hi;
+	size_t named, nameless, other;
+};
+
+static bool check_name(const struct mapping *mapping, void *arg)
+{
+	struct mappings *count = arg;
+	const char *name = strstr(mapping->path, "progpack:");
+
+	if (mapping->lo < count->lo || mapping->hi > count->hi || !strchr(mapping->perms, 'x'))
+		return true;
+	if (!mapping->path[0])
+		count->nameless++;
+	else if (name && !strncmp(name, "progpack:my heap", strlen("progpack:my heap")))
+		count->named++;
+	else
+		count->other++;
+	return true;
+}
+
+static void heaps_name_their_mappings(void **state)
+{
+	struct pp_opts opts = test_opts(WRITER(state), 2);
+	struct mappings count = {0};
+	struct pp_heap *heap;
+
+	opts.name =
+		"my heap, whose name is far longer than the eighty bytes that a mapping's may be";
+	assert_int_equal(pp_heap_new(&opts, &heap), 0);
+	test_block(heap, 3 * MIB, 1);
+	pp_heap_range(heap, &count.lo, &count.hi);
+	each_mapping(check_name, &count);
+	assert_int_equal(count.other, 0);
+	if (WRITER(state) == PP_WRITER_ALIAS)
+		assert_int_equal(count.nameless, 0);
+	assert_true(count.named + count.nameless > 0);
+	assert_true(!count.named || !count.nameless);
+	pp_heap_free(heap);
+}
+
 /* Blocks with names come and go until told to stop. */
 struct churn {
 	struct pp_heap *heap;
@@ -332,6 +374,7 @@ int main(void)
 		EACH_WRITER(runs_add_up),
 		EACH_WRITER(thousands_of_names),
 		EACH_WRITER(batches_take_names_too),
+		EACH_WRITER(heaps_name_their_mappings),
 		EACH_WRITER(walks_see_whole_packs_while_others_work),
 	};
 
