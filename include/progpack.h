@@ -11,12 +11,13 @@
  *	pp_free(heap, code.rx);			traps again, then reusable
  *
  * Every function may be called from any thread, except that pp_heap_free() must
- * be the last call on its heap. After fork() parent and child both go on with the
- * heap, and neither sees what the other does; but with the alias writer, a child
- * of a raw system call, which runs no pthread_atfork() handlers, may run the code
- * and change nothing: its calls that would are -EPERM. docs/heap.md has the rest. Functions return 0 or -errno; what they give is
+ * be the last call on its heap. Functions return 0 or -errno; what they give is
  * written through pointers, on success only. A failing call changes nothing,
  * unless its comment says otherwise.
+ *
+ * After fork() parent and child both go on with the heap, and neither sees what
+ * the other does. A child that was made without pthread_atfork() handlers (a raw
+ * system call) may run an alias heap's code, but calls that write are -EPERM.
  */
 #ifndef PROGPACK_H
 #define PROGPACK_H
@@ -56,7 +57,7 @@ enum pp_writer {
 /*
  * Seal packs (mseal) once they are full-grown: nobody can unmap them or change their protection.
  * Not even pp_heap_free(): they stay for the process's life, full of traps. With the alias writer
- * a child of fork() may then run the code and change nothing. -ENOSYS where the kernel has no mseal.
+ * a child of fork() may then run the code and change nothing. -ENOSYS if the kernel has no mseal.
  */
 #define PP_SEAL 0x4u
 

@@ -7,7 +7,7 @@
 /* Nodes of each level, leaves in nodes[levels - 1]; whole lines, so that siblings share one. */
 static size_t shape(struct runs *runs, size_t leaves)
 {
-	size_t words = 0, count = leaves, up[RUNS_LEVELS];
+	size_t words = 0, count = leaves, up[RUNS_LEVELS] = {0};
 
 	for (runs->levels = 1; count > 1; count = (count + FANOUT - 1) / FANOUT)
 		up[runs->levels++] = count;
