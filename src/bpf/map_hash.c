@@ -22,6 +22,7 @@
 #include <urcu/rculfhash.h>
 
 #include "bpf/map.h"
+#include "bpf/rcu.h"
 
 #define FLAGS ((uint32_t)(MAP_NO_PREALLOC | MAP_NUMA_NODE | MAP_ZERO_SEED | MAP_RDONLY_PROG))
 #define RETIRED_MAX ((size_t)1 << 20)
@@ -58,6 +59,8 @@ struct wanted {
 	size_t size;
 };
 
+char rcu_sections;
+
 /* @bytes is a hint: a retirement may be counted in one batch and freed in the next. */
 static struct {
 	struct element *head;
@@ -87,7 +90,7 @@ void map_reclaim_all(void)
 
 	__atomic_store_n(&retired.bytes, 0, __ATOMIC_RELAXED);
 	element = __atomic_exchange_n(&retired.head, NULL, __ATOMIC_ACQUIRE);
-	urcu_bp_synchronize_rcu();
+	rcu_wait();
 	for (; element; element = next) {
 		next = element->retired;
 		free(element);
@@ -129,6 +132,7 @@ static int matches(struct cds_lfht_node *node, const void *key)
 {
 	const struct wanted *wanted = key;
 
+	rcu_see(node);
 	return !memcmp(element_of(node)->data, wanted->key, wanted->size);
 }
 
@@ -183,13 +187,13 @@ static void hash_destroy(struct pp_bpf_map *map)
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;
 
-	urcu_bp_read_lock();
+	rcu_enter();
 	cds_lfht_for_each(map->hash->table, &iter, node)
 	{
 		if (!cds_lfht_del(map->hash->table, node))
 			free(element_of(node));
 	}
-	urcu_bp_read_unlock();
+	rcu_leave();
 	cds_lfht_destroy(map->hash->table, NULL);
 	free(map->hash);
 	map->hash = NULL;
@@ -217,6 +221,7 @@ static struct element *new_element(const struct pp_bpf_map *map, const void *key
 	cds_lfht_node_init(&element->node);
 	memcpy(element->data, key, map->info.key_size);
 	memcpy(element->data + map->hash->value_at, value, map->info.value_size);
+	rcu_publish(element);
 	return element;
 }
 
@@ -320,6 +325,7 @@ static int hash_next_key(const struct pp_bpf_map *map, const void *key, void *ne
 	node = cds_lfht_iter_get_node(&iter);
 	if (!node)
 		return -ENOENT;
+	rcu_see(node);
 	memcpy(next, element_of(node)->data, map->info.key_size);
 	return 0;
 }

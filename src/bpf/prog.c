@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <urcu-bp.h>
 
 #include "bpf/helper.h"
 #include "bpf/object.h"
+#include "bpf/rcu.h"
 
 #define LINE_MAX_TEXT 256
 
@@ -40,12 +40,12 @@ const char *pp_bpf_prog_section(const struct pp_bpf_prog *prog)
 
 void pp_bpf_enter(void)
 {
-	urcu_bp_read_lock();
+	rcu_enter();
 }
 
 void pp_bpf_leave(void)
 {
-	urcu_bp_read_unlock();
+	rcu_leave();
 	map_reclaim();
 }
 
