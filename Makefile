@@ -31,11 +31,11 @@ run: build
 	$(BUILD)/progpack bench stress --groups $(GROUPS)
 
 test:
-	@scripts/setup build test
+	@scripts/setup build
 	@scripts/run-tests $(BUILD)
 
 asan ubsan tsan:
-	@scripts/setup build test
+	@scripts/setup build
 	@scripts/run-tests build-$@ $@
 
 install: build
@@ -50,7 +50,7 @@ goldens: build
 	@tests/goldens/check.py $(BUILD)
 
 lint:
-	@scripts/setup build test lint
+	@scripts/setup build lint
 	@scripts/lint $(BUILD)
 
 format:
