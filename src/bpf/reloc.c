@@ -38,8 +38,8 @@ struct site {
 	uint32_t target;
 };
 
-__attribute__((format(printf, 3, 4))) static int refuse(const struct site *site, int err,
-							const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(const struct site *site, const char *format,
+						      ...)
 {
 	const struct elf *elf = &site->object->source.elf;
 	const struct elf_symbol *symbol = site->symbol;
@@ -52,11 +52,12 @@ __attribute__((format(printf, 3, 4))) static int refuse(const struct site *site,
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	return log_error(&site->object->log, err,
-			 "section '%s' +0x%" PRIx64 ": relocation %u against '%s': %s",
-			 elf->sections[site->target].name, site->reloc.offset, site->reloc.type,
-			 name, why);
+	log_line(&site->object->log, "section '%s' +0x%" PRIx64 ": relocation %u against '%s': %s",
+		 elf->sections[site->target].name, site->reloc.offset, site->reloc.type, name, why);
 }
+
+/* A macro, as log_error() is. */
+#define refuse(site, error, ...) (say((site), __VA_ARGS__), (error))
 
 static struct place place_of(const struct site *site)
 {
