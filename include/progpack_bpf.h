@@ -123,7 +123,10 @@ const char *pp_bpf_prog_section(const struct pp_bpf_prog *prog);
  * pp_bpf_run, pp_bpf_interpret - run a loaded program with r1 = @data, r2 = @len
  *
  * pp_bpf_run() executes native code, or interprets where there is none. Both are RCU
- * read-side sections. Return: 0, -EINVAL (not loaded).
+ * read-side sections. Elements that programs drop from hash maps are freed in batches by
+ * whoever ends a section or updates a map from the host: about once in a megabyte such a
+ * call waits for the runs of other threads, unless made from inside a run.
+ * Return: 0, -EINVAL (not loaded).
  */
 PP_MUST_USE int pp_bpf_run(const struct pp_bpf_prog *prog, void *data, size_t len,
 			   uint64_t *result);
