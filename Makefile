@@ -39,6 +39,8 @@ asan ubsan tsan:
 	@scripts/run-tests build-$@ $@
 
 install: build
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@ninja -C $(BUILD) $(NINJA_ARGS) >/dev/null
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR)) --quiet
 
 bench: build
