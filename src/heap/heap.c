@@ -242,15 +242,18 @@ int heap_take(struct pp_heap *heap, size_t chunks, size_t *at)
 
 int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block)
 {
-	size_t chunk = heap_chunk(heap, pc), first;
+	size_t chunk = heap_chunk(heap, pc), first, chunks;
 
 	if (chunk == INDEX_NONE)
 		return -ENOENT;
 	first = index_block(&heap->index, chunk);
 	if (first == INDEX_NONE)
 		return -ENOENT;
+	chunks = index_size(&heap->index, first);
+	if (chunk >= first + chunks)
+		return -ENOENT; /* the block that @pc was in went away meanwhile */
 	block->rx = heap_rx(heap, first);
-	block->size = index_size(&heap->index, first) * PP_CHUNK;
+	block->size = chunks * PP_CHUNK;
 	return 0;
 }
 

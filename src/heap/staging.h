@@ -6,7 +6,8 @@
  *	                 ^ code.rw          ^ guard, traps
  *
  * The buffers of all open blocks are in a table by chunk. A buffer is claimed only if both its
- * chunk and its address are as told: an old copy of a struct pp_code claims nothing.
+ * chunk and its address are as told: an old copy of a struct pp_code claims nothing, unless a
+ * new block has got both the chunk and the buffer.
  *
  * Lock: the heap's, for the table. A buffer taken out of it is its taker's.
  */
