@@ -39,9 +39,9 @@ asan ubsan tsan:
 	@scripts/run-tests build-$@ $@
 
 install: build
-	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@meson configure $(BUILD) "-Dprefix=$(PREFIX)"
 	@ninja -C $(BUILD) $(NINJA_ARGS) >/dev/null
-	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR)) --quiet
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir "$(DESTDIR)") --quiet
 
 bench: build
 	$(BUILD)/progpack bench stress --groups 20
@@ -60,4 +60,4 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-tsan
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-clang
