@@ -13,7 +13,9 @@
  * have the memory rights of the process.
  *
  * Functions return 0 or -errno; what they give is written through pointers, on success
- * only. A failing call changes nothing, and tells opts->log where and why.
+ * only. A failing call changes nothing. Those that open, register and load tell opts->log
+ * where and why, in one line without control characters; not where opts->size is wrong or
+ * opts are of a later version, and not always on -ENOMEM.
  */
 #ifndef PROGPACK_BPF_H
 #define PROGPACK_BPF_H
@@ -86,7 +88,7 @@ PP_MUST_USE int pp_bpf_open_raw(const void *insns, size_t size, const struct pp_
 
 /*
  * pp_bpf_register - add or replace a helper, before pp_bpf_load()
- * @id: the number programs call it by
+ * @id: the number programs call it by, 0 .. INT32_MAX
  * @name: for calls by extern symbol, and for dumps; copied
  * @nargs: arguments it reads, 0 .. 5
  *

@@ -273,7 +273,7 @@ int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem)
 	bool native = jit_host_arch() && !(object->opts.flags & PP_BPF_NO_JIT);
 
 	if (object->loaded)
-		return -EALREADY;
+		return log_error(&object->log, -EALREADY, "loaded already");
 	return load(object, native ? mem : NULL);
 }
 
@@ -284,7 +284,7 @@ int pp_bpf_load(struct pp_bpf_object *object)
 	int err = 0;
 
 	if (object->loaded)
-		return -EALREADY;
+		return log_error(&object->log, -EALREADY, "loaded already");
 	if (!jit_host_arch() || (object->opts.flags & PP_BPF_NO_JIT))
 		return load(object, NULL);
 	if (!heap)

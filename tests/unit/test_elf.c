@@ -18,8 +18,8 @@ enum { STRINGS = 1, SYMBOLS, EXTENDED, FIRST_FREE };
 /* r0 = 42; exit */
 static const uint8_t code[] = {0xb7, 0, 0, 0, 42, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0};
 
-static const char strings[] = "\0far\0prog\0.text";
-enum { NAME_FAR = 1, NAME_PROG = 5, NAME_TEXT = 10 };
+static const char strings[] = "\0far\0prog\0.text\0a\033[2J\nb";
+enum { NAME_FAR = 1, NAME_PROG = 5, NAME_TEXT = 10, NAME_WILD = 16 };
 
 struct builder {
 	struct file file;
@@ -177,6 +177,32 @@ static void files_without_code_are_refused(void **state)
 	free(builder.file.bytes);
 }
 
+/* Names come from files and paths as they are; whoever logs to a terminal must not obey them. */
+static void reasons_are_one_line_without_control_characters(void **state)
+{
+	struct pp_bpf_opts opts = object_options();
+	struct builder builder = new_file(SYMBOLS + 1);
+	struct pp_bpf_object *object;
+
+	(void)state;
+	put_strings(&builder);
+	put_section(&builder, SYMBOLS,
+		    (Elf64_Shdr){.sh_name = NAME_WILD,
+				 .sh_type = SHT_PROGBITS,
+				 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				 .sh_size = 8},
+		    "\xff\0\0\0\0\0\0\0");
+	opts.name = "x\ty\177";
+	assert_int_equal(pp_bpf_open_mem(builder.file.bytes, builder.file.size, &opts, &object), 0);
+	assert_int_equal(pp_bpf_load(object), -EINVAL);
+	assert_string_equal(last_reason, "x?y?: section 'a?[2J?b' +0x0, insn 0 (opcode 0xff): "
+					 "no such opcode");
+	pp_bpf_close(object);
+	assert_int_equal(pp_bpf_open_file("/nowhere/\n", &opts, &object), -ENOENT);
+	assert_null(strchr(last_reason, '\n'));
+	free(builder.file.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +210,7 @@ int main(void)
 		cmocka_unit_test(code_without_symbols_is_a_function),
 		cmocka_unit_test(text_beside_a_program_is_no_program),
 		cmocka_unit_test(files_without_code_are_refused),
+		cmocka_unit_test(reasons_are_one_line_without_control_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,19 +237,38 @@ static void missing_helpers_refuse_and_load_can_be_retried(void **state)
 	assert_int_equal(object_run(object, "by_name", NULL, 7), 43217 + 1);
 	assert_int_equal(object_run(object, "by_id", NULL, 21), 42);
 	assert_int_equal(pp_bpf_register(object, 1, "late", 1, twice), -EBUSY);
+	assert_string_equal(last_reason, "host.bpf.o: helper 1: the object is loaded already");
 	assert_int_equal(pp_bpf_load(object), -EALREADY);
+	assert_string_equal(last_reason, "host.bpf.o: loaded already");
 	pp_bpf_close(object);
 }
 
 static void registering_checks_its_arguments(void **state)
 {
+	static const struct {
+		uint32_t id;
+		const char *name;
+		unsigned int nargs;
+		pp_bpf_helper_fn fn;
+		const char *reason;
+	} wrong[] = {
+		{1, NULL, 1, twice, "host.bpf.o: helper 1: it has no name"},
+		{1, "", 1, twice, "host.bpf.o: helper 1: it has no name"},
+		{2, "six", 6, twice, "host.bpf.o: helper 2: more than 5 arguments"},
+		{3, "none", 1, NULL, "host.bpf.o: helper 3: it has no function"},
+		{2147483648, "far", 1, twice,
+		 "host.bpf.o: helper 2147483648: the number is above 2147483647"},
+	};
 	struct pp_bpf_object *object = object_open("host", NULL);
 
 	(void)state;
-	assert_int_equal(pp_bpf_register(object, 1, NULL, 1, twice), -EINVAL);
-	assert_int_equal(pp_bpf_register(object, 1, "", 1, twice), -EINVAL);
-	assert_int_equal(pp_bpf_register(object, 1, "six", 6, twice), -EINVAL);
-	assert_int_equal(pp_bpf_register(object, 1, "none", 1, NULL), -EINVAL);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(pp_bpf_register(object, wrong[i].id, wrong[i].name, wrong[i].nargs,
+						 wrong[i].fn),
+				 -EINVAL);
+		assert_string_equal(last_reason, wrong[i].reason);
+	}
+	assert_int_equal(pp_bpf_register(object, INT32_MAX, "last", 1, twice), 0);
 	pp_bpf_close(object);
 }
 
@@ -377,8 +396,10 @@ static void options_are_checked(void **state)
 	assert_int_equal(pp_bpf_open_mem(file.bytes, file.size, &opts.known, &object), -E2BIG);
 	opts.known.size = 4;
 	assert_int_equal(pp_bpf_open_mem(file.bytes, file.size, &opts.known, &object), -EINVAL);
-	opts.known = (struct pp_bpf_opts){.size = sizeof(opts.known), .flags = 0x100};
+	opts.known = object_options();
+	opts.known.flags = 0x100 | PP_BPF_NO_JIT;
 	assert_int_equal(pp_bpf_open_mem(file.bytes, file.size, &opts.known, &object), -EINVAL);
+	assert_string_equal(last_reason, "<memory>: unknown flags 0x100");
 	assert_int_equal(pp_bpf_open_file("/nowhere/x.o", NULL, &object), -ENOENT);
 	assert_int_equal(pp_bpf_open_file("/", NULL, &object), -EISDIR);
 	free(file.bytes);
