@@ -115,7 +115,11 @@ PP_MUST_USE int pp_bpf_load(struct pp_bpf_object *object);
  */
 void pp_bpf_close(struct pp_bpf_object *object);
 
-/* Programs: the object's global functions outside .text, or those in it if there are no others. */
+/*
+ * Programs: the object's global functions outside .text, or those in it if there are no others.
+ * One with several names (aliases) is one program, named by the first of them in the symbol
+ * table; each finds it.
+ */
 struct pp_bpf_prog *pp_bpf_prog_by_name(struct pp_bpf_object *object, const char *name);
 struct pp_bpf_prog *pp_bpf_prog_next(struct pp_bpf_object *object, const struct pp_bpf_prog *prev);
 const char *pp_bpf_prog_name(const struct pp_bpf_prog *prog);

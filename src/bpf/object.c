@@ -87,6 +87,7 @@ static void free_object(struct pp_bpf_object *object)
 	free(object->source.places);
 	free(object->source.slots);
 	free(object->funcs);
+	free(object->aliases);
 	free(object->progs);
 	free(object->maps);
 	free(object->registered);

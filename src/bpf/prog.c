@@ -19,11 +19,24 @@ struct pp_bpf_prog *pp_bpf_prog_next(struct pp_bpf_object *object, const struct 
 	return next < object->nprogs ? &object->progs[next] : NULL;
 }
 
+static struct pp_bpf_prog *prog_of(struct pp_bpf_object *object, uint32_t func)
+{
+	for (uint32_t i = 0; i < object->nprogs; i++) {
+		if (object->progs[i].func == func)
+			return &object->progs[i];
+	}
+	return NULL;
+}
+
 struct pp_bpf_prog *pp_bpf_prog_by_name(struct pp_bpf_object *object, const char *name)
 {
 	for (uint32_t i = 0; i < object->nprogs; i++) {
 		if (!strcmp(pp_bpf_prog_name(&object->progs[i]), name))
 			return &object->progs[i];
+	}
+	for (uint32_t i = 0; i < object->naliases; i++) {
+		if (!strcmp(object->aliases[i].name, name))
+			return prog_of(object, object->aliases[i].func);
 	}
 	return NULL;
 }

@@ -177,6 +177,56 @@ static void files_without_code_are_refused(void **state)
 	free(builder.file.bytes);
 }
 
+/* A file with "far" of two instructions and "prog" of @size bytes from @value on: the reason. */
+static const char *refuse_functions(uint64_t value, uint64_t size)
+{
+	const struct pp_bpf_opts opts = object_options();
+	const unsigned char info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	const Elf64_Sym symbols[3] = {
+		[1] = {.st_name = NAME_PROG,
+		       .st_info = info,
+		       .st_shndx = FIRST_FREE,
+		       .st_value = value,
+		       .st_size = size},
+		[2] = {.st_name = NAME_FAR, .st_info = info, .st_shndx = FIRST_FREE, .st_size = 16},
+	};
+	const uint8_t twice[2][sizeof(code)] = {{0x95}};
+	struct builder builder = new_file(FIRST_FREE + 1);
+	struct pp_bpf_object *object;
+
+	put_strings(&builder);
+	put_section(&builder, SYMBOLS,
+		    (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+				 .sh_link = STRINGS,
+				 .sh_size = sizeof(symbols),
+				 .sh_entsize = sizeof(symbols[0])},
+		    symbols);
+	put_section(&builder, FIRST_FREE,
+		    (Elf64_Shdr){.sh_name = NAME_TEXT,
+				 .sh_type = SHT_PROGBITS,
+				 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				 .sh_size = sizeof(twice)},
+		    twice);
+	assert_int_equal(pp_bpf_open_mem(builder.file.bytes, builder.file.size, &opts, &object),
+			 -ENOEXEC);
+	free(builder.file.bytes);
+	return last_reason;
+}
+
+static void functions_that_do_not_tile_are_refused(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(refuse_functions(8, 24), "'prog' of 0x18 bytes overlaps"));
+	assert_non_null(strstr(refuse_functions(8, 8), "'prog' of 0x8 bytes overlaps"));
+	assert_non_null(strstr(refuse_functions(0, 8), "overlaps the one before"));
+	assert_non_null(strstr(refuse_functions(0, 32), "overlaps the one before"));
+	assert_non_null(strstr(refuse_functions(24, 8), "code without a function before it"));
+	assert_non_null(strstr(refuse_functions(16, 12), "not made of whole instructions"));
+	assert_non_null(strstr(refuse_functions(16, 0), "not made of whole instructions"));
+	assert_non_null(strstr(refuse_functions(16, 8), "+0x18: code without a function"));
+	assert_non_null(strstr(refuse_functions(0, 16), "+0x10: code without a function"));
+}
+
 /* Names come from files and paths as they are; whoever logs to a terminal must not obey them. */
 static void reasons_are_one_line_without_control_characters(void **state)
 {
@@ -210,6 +260,7 @@ int main(void)
 		cmocka_unit_test(code_without_symbols_is_a_function),
 		cmocka_unit_test(text_beside_a_program_is_no_program),
 		cmocka_unit_test(files_without_code_are_refused),
+		cmocka_unit_test(functions_that_do_not_tile_are_refused),
 		cmocka_unit_test(reasons_are_one_line_without_control_characters),
 	};
 

@@ -301,6 +301,37 @@ static void without_other_sections_text_has_the_programs(void **state)
 	pp_bpf_close(object);
 }
 
+/* Two programs in all; three names find the first, a static one is nobody's. */
+static void every_name_of_a_function_is_it(void **state)
+{
+	struct pp_bpf_object *object = object_open("alias", NULL);
+	struct pp_bpf_prog *prog = pp_bpf_prog_next(object, NULL);
+
+	(void)state;
+	assert_string_equal(pp_bpf_prog_name(prog), "prog");
+	assert_string_equal(pp_bpf_prog_name(pp_bpf_prog_next(object, prog)), "misaligned");
+	assert_null(pp_bpf_prog_next(object, pp_bpf_prog_next(object, prog)));
+	assert_ptr_equal(pp_bpf_prog_by_name(object, "prog"), prog);
+	assert_ptr_equal(pp_bpf_prog_by_name(object, "also_prog"), prog);
+	assert_ptr_equal(pp_bpf_prog_by_name(object, "third_name"), prog);
+	assert_null(pp_bpf_prog_by_name(object, "hidden"));
+	assert_null(pp_bpf_prog_by_name(object, "outer"));
+	object_load(object);
+	assert_int_equal(object_run(object, "also_prog", NULL, 5), 15 + 18 + 2);
+	assert_int_equal(object_interpret(object, "third_name", NULL, 5), 15 + 18 + 2);
+	pp_bpf_close(object);
+}
+
+static void data_is_aligned_as_the_file_asks(void **state)
+{
+	struct pp_bpf_object *object = object_open("alias", NULL);
+
+	(void)state;
+	object_load(object);
+	assert_int_equal(object_run(object, "misaligned", NULL, 0), 0);
+	pp_bpf_close(object);
+}
+
 static uint64_t plain_total(uint64_t *total, uint64_t slot, uint64_t len)
 {
 	for (uint64_t i = 0; i < len; i++)
@@ -340,7 +371,7 @@ static const struct refusal {
 	{"MAP_SIZES", 0, -ENOEXEC, {"wide", "key 8"}},
 	{"MAP_CONFLICT", -ENOEXEC, 0, {"twofold", "key_size", ".maps"}},
 	{"MAP_VALUES", -ENOTSUP, 0, {"jumps", ".maps"}},
-	{"NO_HELPER_NAME", 0, -ENOENT, {"nobody_has_this", "'tc' +0x8"}},
+	{"NO_HELPER_NAME", 0, -ENOENT, {"nobody_has_this", "'tc' +0x8", "that nothing defines"}},
 	{"NO_HELPER_ID", 0, -ENOENT, {"9999", "'tc' +0x8", "no such helper"}},
 	{"CALLBACK", 0, -ENOTSUP, {"'tc' +0x0", "function"}},
 	{"FUNCTION_TABLE", 0, -ENOTSUP, {".data", "function"}},
@@ -348,7 +379,9 @@ static const struct refusal {
 	{"UNKNOWN_SECTION", 0, -ENOEXEC, {"stray", "'tc' +0x0"}},
 	{"RECURSION", 0, -ELOOP, {"again"}},
 	{"HUGE_BSS", -ENOEXEC, 0, {".bss"}},
-	{"ALIGNED", -ENOTSUP, 0, {".data", "4096"}},
+	{"ALIGNED", -ENOTSUP, 0, {".data", "8192", "4096"}},
+	{"COMMON", 0, -ENOTSUP, {"nowhere", "COMMON", "'tc' +0x0"}},
+	{"WEAK_FUNCTION", 0, -ENOTSUP, {"perhaps", "a function that nothing defines", "'tc' +0x8"}},
 	{"whole-g0", -ENOEXEC, 0, {".maps", "-g"}},
 };
 
@@ -714,6 +747,8 @@ int main(void)
 		cmocka_unit_test(registering_checks_its_arguments),
 		cmocka_unit_test(forty_sections_are_forty_programs),
 		cmocka_unit_test(without_other_sections_text_has_the_programs),
+		cmocka_unit_test(every_name_of_a_function_is_it),
+		cmocka_unit_test(data_is_aligned_as_the_file_asks),
 		cmocka_unit_test(legacy_maps_work_for_every_instruction_set),
 		cmocka_unit_test(refusals_say_where_and_why),
 		cmocka_unit_test(options_are_checked),
