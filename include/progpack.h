@@ -179,6 +179,9 @@ PP_MUST_USE int pp_free(struct pp_heap *heap, const void *rx);
 /*
  * pp_lookup - the block that an address is in; async-signal-safe
  *
+ * Exact for a block that stands meanwhile. If it is being made or freed by others, then -ENOENT or
+ * bytes that contain @pc but may be no block any more.
+ *
  * Return: 0, or -ENOENT (free, or not of this heap).
  */
 PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block);

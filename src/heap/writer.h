@@ -5,7 +5,8 @@
  *	| pack 0 | pack 1 | ...        | guard page |
  *	^ base     2 MiB, R-X or faulting
  *
- * Invariant: a mapped pack is R-X and holds code of blocks or traps, nothing else; it never was
+ * Invariant: a mapped pack is R-X and holds code of blocks or traps, nothing else (but for the
+ * poke writer's zeros while it is being mapped, when nobody knows its address); it never was
  * writable at its address. Nothing here takes a lock: callers see to it that no two calls
  * concern the same pack's mapping, or the same chunks, at the same time.
  */
