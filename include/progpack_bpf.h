@@ -199,13 +199,16 @@ typedef void (*pp_bpf_line_fn)(void *ctx, const struct pp_bpf_line *line);
 
 /*
  * pp_bpf_prog_lines - list a loaded program, then the functions it calls
+ * pp_bpf_lines - list all functions of a loaded object, each once: every program with those
+ *	it calls that were not listed before, then those that no program calls
  *
  * Each function gives one line for its prologue (if native code is kept), then one for each
  * instruction. The pointers in a line are good until @fn returns.
  *
- * Return: 0, -EINVAL (not loaded).
+ * Return: 0, -EINVAL (not loaded), -ENOMEM.
  */
 PP_MUST_USE int pp_bpf_prog_lines(const struct pp_bpf_prog *prog, pp_bpf_line_fn fn, void *ctx);
+PP_MUST_USE int pp_bpf_lines(const struct pp_bpf_object *object, pp_bpf_line_fn fn, void *ctx);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -14,6 +14,11 @@ static __attribute__((noinline)) __u64 inner(__u64 x)
 }
 __u64 outer(__u64 x) __attribute__((alias("inner")));
 
+__u64 lonely(__u64 x) /* nobody calls it */
+{
+	return x;
+}
+
 SEC("tc")
 __u64 prog(void *data, __u64 len)
 {

@@ -616,6 +616,43 @@ static void listings_follow_calls(void **state)
 	}
 }
 
+static unsigned int count_of(const char *text, const char *part)
+{
+	unsigned int count = 0;
+
+	for (; (text = strstr(text, part)); text++)
+		count++;
+	return count;
+}
+
+/* Every function once: those that programs share, and one that no program calls. */
+static void a_whole_listing_has_each_function_once(void **state)
+{
+	static const char *const names[] = {"\nshared:\n", "\nscaled:\n", "\nneighbour:\n",
+					    "\nbeside:\n", "\nmisc:\n"};
+	struct pp_bpf_object *object = object_open("whole", NULL);
+	struct listing whole = {.lines = 0};
+
+	(void)state;
+	assert_int_equal(pp_bpf_lines(object, add_line, &whole), -EINVAL);
+	object_load(object);
+	assert_int_equal(pp_bpf_lines(object, add_line, &whole), 0);
+	assert_int_equal(strncmp(whole.text, "count:\nxdp+0 ", 13), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(count_of(whole.text, names[i]), 1);
+	assert_non_null(strstr(whole.text, " call <shared>\n"));
+	assert_non_null(strstr(whole.text, " call pc"));
+	pp_bpf_close(object);
+
+	object = object_open("alias", NULL);
+	object_load(object);
+	whole.text[0] = 0;
+	assert_int_equal(pp_bpf_lines(object, add_line, &whole), 0);
+	assert_int_equal(count_of(whole.text, ":\n"), 4);
+	assert_non_null(strstr(whole.text, "\nlonely:\n"));
+	pp_bpf_close(object);
+}
+
 static void raw_instructions_are_one_program(void **state)
 {
 	/* r0 = r2; call +1; exit; r0 += 5; exit */
@@ -758,6 +795,7 @@ int main(void)
 		cmocka_unit_test(an_object_is_one_image),
 		cmocka_unit_test(a_load_without_room_can_be_retried),
 		cmocka_unit_test(listings_follow_calls),
+		cmocka_unit_test(a_whole_listing_has_each_function_once),
 		cmocka_unit_test(raw_instructions_are_one_program),
 		cmocka_unit_test(raw_references_to_maps_are_refused),
 		cmocka_unit_test(closing_waits_for_runs),

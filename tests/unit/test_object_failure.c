@@ -155,6 +155,13 @@ static void every_allocation_of_the_rest_may_fail(void **state)
 		until_failure = 0;
 		assert_true(!err || err == -ENOMEM);
 	}
+	err = -ENOMEM;
+	for (n = 1; n < MAX_ALLOCATIONS && err; n++) {
+		until_failure = n;
+		err = pp_bpf_lines(object, ignore_line, NULL);
+		until_failure = 0;
+		assert_true(!err || err == -ENOMEM);
+	}
 	pp_bpf_close(object);
 }
 
