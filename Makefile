@@ -31,15 +31,17 @@ run: build
 	$(BUILD)/progpack bench stress --groups $(GROUPS)
 
 test:
-	@scripts/setup build test
+	@scripts/setup build
 	@scripts/run-tests $(BUILD)
 
 asan ubsan tsan:
-	@scripts/setup build test
+	@scripts/setup build
 	@scripts/run-tests build-$@ $@
 
 install: build
-	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(DESTDIR)) --quiet
+	@meson configure $(BUILD) "-Dprefix=$(PREFIX)"
+	@ninja -C $(BUILD) $(NINJA_ARGS) >/dev/null
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir "$(DESTDIR)") --quiet
 
 bench:
 	@scripts/setup build bench
@@ -54,7 +56,7 @@ goldens: build
 	@tests/goldens/check.py $(BUILD)
 
 lint:
-	@scripts/setup build test lint
+	@scripts/setup build lint
 	@scripts/lint $(BUILD)
 
 format:
@@ -62,4 +64,4 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-tsan
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-clang

@@ -29,8 +29,8 @@ static int help(void)
 	     "Usage: progpack bench BENCHMARK [OPTION...]\n\n"
 	     "Benchmarks:");
 	put_benchmarks(stdout);
-	puts("\nEvery figure is compared within one run, as min, median and max of repeats that\n"
-	     "take turns: machines are shared and noisy.\n"
+	puts("\nWays are compared within one run, by repeats that take turns, and told as min,\n"
+	     "median and max or as medians: machines are shared and noisy.\n"
 	     "'progpack bench BENCHMARK --help' explains one.\n\n"
 	     "Exit status: 0 success; 1 failure; 2 wrong usage.");
 	return CLI_OK;

@@ -2,6 +2,7 @@
 /* stress.c - progpack bench stress: settings, and the calls that are timed */
 #include "bench/stress.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #define RUN_CALLS 200000u
 
 #define GROUPS_MAX 4000u
+#define RUNS_MAX 1000u
 
 static const struct cli_option stress_options[] = {
 	{"--groups", "N", CLI_COUNT, 0, offsetof(struct stress_settings, groups),
@@ -43,10 +45,13 @@ static const struct cli_command stress_command = {
 		"  arena-4k     progpack's heap, kept on small pages\n"
 		"  arena-2m     progpack's heap as it is by default\n"
 		"\n"
-		"Columns: nanoseconds a call (the programs' own work is the same in all arms);\n"
-		"microseconds to load (compile included) and to unload a program; executable bytes a\n"
-		"program takes; mappings that the arm added to the process; kB of it on huge pages, as\n"
-		"/proc/self/smaps says; iTLB load misses of one pass over all called programs.\n",
+		"Columns: nanoseconds a call, over runs of the arms in turn (the programs' own work is\n"
+		"the same in all arms); microseconds a program to load it (relocate, compile, place;\n"
+		"reading the ELF file is left out) and to unload it with its object, medians of 3;\n"
+		"executable bytes a program takes: whole pages, packs or chunks; mappings that the\n"
+		"arm added to the process, as the kernel merges them; kB of it on huge pages, as\n"
+		"/proc/self/smaps says; iTLB load misses of one pass over all called programs. The\n"
+		"last line compares page with arena-2m/poke, which is what progpack does by default.\n",
 	.options = stress_options,
 	.examples = "progpack bench stress --groups 400\n"
 		    "progpack bench stress --json | jq '.arms[] | {name, writer, ns_per_call}'\n",
@@ -92,7 +97,7 @@ static int same_results(const struct stress *stress)
 	for (unsigned int a = 1; a < stress->narms; a++) {
 		if (stress->arms[a].result != stress->arms[0].result) {
 			cli_error("%s: programs returned other results than in %s",
-				  stress->arms[a].arm.kind->name, stress->arms[0].arm.kind->name);
+				  stress->arms[a].kind->name, stress->arms[0].kind->name);
 			return 0;
 		}
 	}
@@ -121,31 +126,94 @@ static int measure(struct stress *stress)
 	return same_results(stress) ? CLI_OK : CLI_FAILED;
 }
 
-static int load_all(struct stress *stress)
+static int load_all(struct stress *stress, unsigned int round, struct progress *progress)
+{
+	bool keep = round == LOAD_ROUNDS - 1;
+	int err = 0;
+
+	for (unsigned int a = 0; a < stress->narms && !err; a++) {
+		progress_show(progress, round * stress->narms + a);
+		err = stress_load_arm(stress, &stress->arms[a], round);
+		if (!keep)
+			stress_unload_arm(stress, &stress->arms[a], round);
+	}
+	return err;
+}
+
+static int load_and_measure(struct stress *stress)
 {
 	struct progress progress;
 	int err = 0;
 
-	progress_start(&progress, "loading", arm_kinds_count);
-	for (unsigned int a = 0; a < arm_kinds_count && !err; a++) {
-		progress_show(&progress, a);
-		stress->narms++;
-		err = stress_load_arm(stress, &stress->arms[a], &arm_kinds[a]);
-	}
+	progress_start(&progress, "loading", (uint64_t)LOAD_ROUNDS * stress->narms);
+	for (unsigned int round = 0; round < LOAD_ROUNDS && !err; round++)
+		err = load_all(stress, round, &progress);
 	progress_end(&progress);
-	return err ? CLI_FAILED : CLI_OK;
+	return err ? CLI_FAILED : measure(stress);
 }
 
 static int run(struct stress *stress)
 {
-	int status = load_all(stress);
+	int status = load_and_measure(stress);
 
-	if (status == CLI_OK)
-		status = measure(stress);
-	for (unsigned int a = 0; a < stress->narms; a++)
-		stress_unload_arm(stress, &stress->arms[a]);
+	for (unsigned int a = 0; a < stress->narms; a++) {
+		struct stress_arm *arm = &stress->arms[a];
+
+		stress_unload_arm(stress, arm, LOAD_ROUNDS - 1);
+		arm->load = spread_of(arm->load_us, LOAD_ROUNDS);
+		arm->unload = spread_of(arm->unload_us, LOAD_ROUNDS);
+	}
 	if (status == CLI_OK && stress_report(stress))
 		status = CLI_FAILED;
+	return status;
+}
+
+static bool make_arms(struct stress *stress)
+{
+	uint64_t runs = stress->settings.runs;
+
+	stress->arms = calloc(arm_kinds_count, sizeof(*stress->arms));
+	for (unsigned int a = 0; stress->arms && a < arm_kinds_count; a++) {
+		struct stress_arm *arm = &stress->arms[stress->narms++];
+
+		arm->kind = &arm_kinds[a];
+		arm->ns = calloc(runs, sizeof(*arm->ns));
+		arm->misses = calloc(runs, sizeof(*arm->misses));
+		if (!arm->ns || !arm->misses)
+			return false;
+	}
+	return stress->arms;
+}
+
+static void free_arms(struct stress *stress)
+{
+	for (unsigned int a = 0; a < stress->narms; a++) {
+		free(stress->arms[a].ns);
+		free(stress->arms[a].misses);
+	}
+	free(stress->arms);
+}
+
+/* Opened before minutes are spent, and left as it is until there is something to write. */
+static bool open_csv(struct stress *stress)
+{
+	if (!stress->settings.csv)
+		return true;
+	stress->csv = fopen(stress->settings.csv, "ae");
+	if (!stress->csv)
+		cli_error("%s: %s", stress->settings.csv, strerror(errno));
+	return stress->csv;
+}
+
+static int run_with_arms(struct stress *stress)
+{
+	int status = CLI_FAILED;
+
+	if (make_arms(stress))
+		status = run(stress);
+	else
+		cli_error("out of memory");
+	free_arms(stress);
 	return status;
 }
 
@@ -158,20 +226,20 @@ int stress_main(int argc, char **argv)
 		return status;
 	if (stress.settings.groups > GROUPS_MAX)
 		return cli_usage("--groups: at most %u", GROUPS_MAX);
-	if (stress.settings.runs > 1000)
-		return cli_usage("--runs: at most 1000");
+	if (stress.settings.runs > RUNS_MAX)
+		return cli_usage("--runs: at most %u", RUNS_MAX);
+	if (!open_csv(&stress))
+		return CLI_FAILED;
 	/* The objects' data by brk, so that the mappings counted are those of code. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	stress.loaded = (uint32_t)stress.settings.groups * GROUP_LOADED;
 	stress.called = (uint32_t)stress.settings.groups * GROUP_CALLED;
-	stress.arms = calloc(arm_kinds_count, sizeof(*stress.arms));
-	if (!stress.arms) {
-		cli_error("out of memory");
-		return CLI_FAILED;
-	}
 	stress.counter = counter_open();
-	status = run(&stress);
+	status = run_with_arms(&stress);
 	os_close(stress.counter);
-	free(stress.arms);
+	if (stress.csv && fclose(stress.csv)) {
+		cli_error("%s: %s", stress.settings.csv, strerror(errno));
+		status = CLI_FAILED;
+	}
 	return status;
 }

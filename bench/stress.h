@@ -33,8 +33,13 @@ struct stress_settings {
 	const char *csv;
 };
 
-/* An arm with all its programs loaded. */
+/* Everything is loaded and unloaded this often, arms taking turns; the last time it is called. */
+#define LOAD_ROUNDS 3
+
+/* An arm, and what was measured of it. From @arm to @calls only while its programs are loaded. */
 struct stress_arm {
+	const struct arm_kind *kind;
+	void *fence; /* a page of data between its mappings and those of the arm before */
 	struct arm arm;
 	struct pp_bpf_object **objects; /* groups * GROUP_LOADED */
 	pp_bpf_entry_fn *calls;         /* groups * GROUP_CALLED, in shuffled order */
@@ -42,27 +47,29 @@ struct stress_arm {
 	uint64_t native_bytes, exec_bytes, huge_bytes;
 	uint32_t below_500, below_2000; /* programs with less native code */
 	long maps;
-	double load_us, unload_us;
-	double *ns; /* per call, one for each run */
+	double load_us[LOAD_ROUNDS], unload_us[LOAD_ROUNDS]; /* a program */
+	double *ns;                                          /* per call, one for each run */
 	double *misses;
 	struct spread ns_per_call, itlb_misses; /* misses of one pass over all calls */
+	struct spread load, unload;             /* us a program */
 };
 
 struct stress {
 	struct stress_settings settings;
 	uint32_t loaded, called;
 	int counter; /* fd, or -errno where nothing counts */
+	FILE *csv;   /* NULL if none is wanted */
 	struct stress_arm *arms;
-	unsigned int narms; /* open ones */
+	unsigned int narms;
 };
 
 /* stress_load_arm - open it and load all its programs: 0, or -errno after an error message */
-int stress_load_arm(struct stress *stress, struct stress_arm *arm, const struct arm_kind *kind);
+int stress_load_arm(struct stress *stress, struct stress_arm *arm, unsigned int round);
 
-/* stress_unload_arm - unload them, and say in arm->unload_us how long a program took */
-void stress_unload_arm(struct stress *stress, struct stress_arm *arm);
+/* stress_unload_arm - unload what stress_load_arm() loaded, all or part of it, and close the arm */
+void stress_unload_arm(struct stress *stress, struct stress_arm *arm, unsigned int round);
 
-/* stress_report - the table or JSON; 0 or -errno (the CSV file) after an error message */
+/* stress_report - the table or JSON, and the CSV file: 0, or -errno after an error message */
 int stress_report(const struct stress *stress);
 
 #endif

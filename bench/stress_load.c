@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* stress_load.c - the programs of one arm: open, load, unload, each timed apart */
+/* stress_load.c - the programs of one arm: opened, then loaded and unloaded, which is timed */
+#include "bench/stress.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/stress.h"
 #include "os/os.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
@@ -30,7 +31,7 @@ static int open_objects(struct stress *stress, struct stress_arm *arm)
 	return 0;
 }
 
-static int load_objects(struct stress *stress, struct stress_arm *arm)
+static int load_objects(struct stress *stress, struct stress_arm *arm, double *us)
 {
 	uint64_t start = clock_ns();
 
@@ -40,8 +41,15 @@ static int load_objects(struct stress *stress, struct stress_arm *arm)
 		if (err)
 			return err;
 	}
-	arm->load_us = (double)(clock_ns() - start) / 1e3 / stress->loaded;
+	*us = (double)(clock_ns() - start) / 1e3 / stress->loaded;
 	return 0;
+}
+
+static void count_native(struct stress_arm *arm, size_t native)
+{
+	arm->native_bytes += native;
+	arm->below_500 += native < 500;
+	arm->below_2000 += native < 2000;
 }
 
 /* Every arm calls the same programs of the same groups, in the same order. */
@@ -55,11 +63,7 @@ static int list_calls(struct stress *stress, struct stress_arm *arm)
 	for (uint32_t i = 0; i < stress->loaded; i++) {
 		struct pp_bpf_prog *prog = pp_bpf_prog_next(arm->objects[i], NULL);
 
-		size_t native = pp_bpf_prog_native_size(prog);
-
-		arm->native_bytes += native;
-		arm->below_500 += native < 500;
-		arm->below_2000 += native < 2000;
+		count_native(arm, pp_bpf_prog_native_size(prog));
 		if (stress_objects[i % GROUP_LOADED].called)
 			arm->calls[order[n++]] = pp_bpf_prog_entry(prog);
 	}
@@ -67,66 +71,81 @@ static int list_calls(struct stress *stress, struct stress_arm *arm)
 	return n == stress->called ? 0 : -EINVAL;
 }
 
-static int measure_memory(struct stress_arm *arm, long maps_before)
+/* The count, or -errno after an error message. */
+static long count_maps(void)
 {
 	long maps = os_count_maps();
-	int err = arm->arm.kind->huge_bytes(&arm->arm, &arm->huge_bytes);
 
-	if (err || maps < 0)
-		return err ? err : (int)maps;
-	arm->exec_bytes = arm->arm.kind->exec_bytes(&arm->arm);
+	if (maps < 0)
+		cli_error("/proc/self/maps: %s", strerror((int)-maps));
+	return maps;
+}
+
+static int measure_memory(struct stress_arm *arm, long maps_before)
+{
+	long maps = count_maps();
+	int err = maps < 0 ? (int)maps : arm->kind->huge_bytes(&arm->arm, &arm->huge_bytes);
+
+	if (err)
+		return err;
+	arm->exec_bytes = arm->kind->exec_bytes(&arm->arm);
 	arm->maps = maps - maps_before;
 	return 0;
 }
 
 /* Mappings are counted around the arm's own memory: the objects' data is there before. */
-static int load(struct stress *stress, struct stress_arm *arm, const struct arm_kind *kind)
+static int load_into_arm(struct stress *stress, struct stress_arm *arm, unsigned int round)
 {
-	long maps;
-	int err = open_objects(stress, arm);
+	long maps = count_maps();
+	int err = maps < 0 ? (int)maps : arm_open(&arm->arm, arm->kind);
 
-	if (err)
-		return err;
-	maps = os_count_maps();
-	if (maps < 0)
-		return (int)maps;
-	err = arm_open(&arm->arm, kind);
-	if (err)
-		return err;
-	err = load_objects(stress, arm);
+	if (!err)
+		err = load_objects(stress, arm, &arm->load_us[round]);
 	if (!err)
 		err = measure_memory(arm, maps);
-	if (!err)
-		err = list_calls(stress, arm);
-	return err;
+	return err ? err : list_calls(stress, arm);
 }
 
-int stress_load_arm(struct stress *stress, struct stress_arm *arm, const struct arm_kind *kind)
+/* The fence keeps the kernel from merging the arm's mappings with those of the arm before. */
+static int load(struct stress *stress, struct stress_arm *arm, unsigned int round)
+{
+	int err = open_objects(stress, arm);
+
+	if (!err)
+		err = os_map_rw(os_page_size(), &arm->fence);
+	return err ? err : load_into_arm(stress, arm, round);
+}
+
+int stress_load_arm(struct stress *stress, struct stress_arm *arm, unsigned int round)
 {
 	int err = -ENOMEM;
 
+	arm->native_bytes = 0;
+	arm->below_500 = 0;
+	arm->below_2000 = 0;
 	arm->objects = calloc(stress->loaded, sizeof(*arm->objects));
 	arm->calls = calloc(stress->called, sizeof(*arm->calls));
-	arm->ns = calloc(stress->settings.runs, sizeof(*arm->ns));
-	arm->misses = calloc(stress->settings.runs, sizeof(*arm->misses));
-	if (arm->objects && arm->calls && arm->ns && arm->misses)
-		err = load(stress, arm, kind);
+	if (arm->objects && arm->calls)
+		err = load(stress, arm, round);
 	if (err)
-		cli_error("%s/%s: %s", kind->name, kind->writer_name, strerror(-err));
+		cli_error("%s/%s: %s", arm->kind->name, arm->kind->writer_name, strerror(-err));
 	return err;
 }
 
-void stress_unload_arm(struct stress *stress, struct stress_arm *arm)
+void stress_unload_arm(struct stress *stress, struct stress_arm *arm, unsigned int round)
 {
 	uint64_t start = clock_ns();
 
 	for (uint32_t i = 0; arm->objects && i < stress->loaded; i++)
 		pp_bpf_close(arm->objects[i]);
-	arm->unload_us = (double)(clock_ns() - start) / 1e3 / stress->loaded;
+	arm->unload_us[round] = (double)(clock_ns() - start) / 1e3 / stress->loaded;
 	if (arm->arm.kind)
 		arm_close(&arm->arm);
+	os_unmap(arm->fence, os_page_size());
 	free(arm->objects);
 	free(arm->calls);
-	free(arm->ns);
-	free(arm->misses);
+	arm->arm = (struct arm){0};
+	arm->fence = NULL;
+	arm->objects = NULL;
+	arm->calls = NULL;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/stress.h"
 #include "tools/cli.h"
@@ -17,8 +18,8 @@ static void put_row(const struct stress *stress, const struct stress_arm *arm)
 {
 	const struct spread *ns = &arm->ns_per_call;
 
-	printf("%-12s %-9s %7.2f %7.2f %7.2f %8.2f %8.2f %8.0f %6ld %8llu ", arm->arm.kind->name,
-	       arm->arm.kind->writer_name, ns->min, ns->med, ns->max, arm->load_us, arm->unload_us,
+	printf("%-12s %-9s %7.2f %7.2f %7.2f %8.2f %8.2f %8.0f %6ld %8llu ", arm->kind->name,
+	       arm->kind->writer_name, ns->min, ns->med, ns->max, arm->load.med, arm->unload.med,
 	       exec_each(stress, arm), arm->maps, (unsigned long long)arm->huge_bytes >> 10);
 	if (stress->counter < 0)
 		puts(" not counted here");
@@ -26,24 +27,20 @@ static void put_row(const struct stress *stress, const struct stress_arm *arm)
 		printf("%12.1f\n", arm->itlb_misses.med);
 }
 
-static const struct stress_arm *find_arm(const struct stress *stress, const char *name)
+static const struct stress_arm *find_arm(const struct stress *stress, const char *name,
+					 const char *writer)
 {
-	const struct stress_arm *best = NULL;
+	const struct stress_arm *arm = stress->arms;
 
-	for (unsigned int a = 0; a < stress->narms; a++) {
-		const struct stress_arm *arm = &stress->arms[a];
-
-		if (strcmp(arm->arm.kind->name, name) == 0 &&
-		    (!best || arm->ns_per_call.med < best->ns_per_call.med))
-			best = arm;
-	}
-	return best;
+	while (strcmp(arm->kind->name, name) || strcmp(arm->kind->writer_name, writer))
+		arm++;
+	return arm;
 }
 
 static void put_table(const struct stress *stress)
 {
-	const struct stress_arm *page = find_arm(stress, "page"),
-				*packed = find_arm(stress, "arena-2m");
+	const struct stress_arm *page = find_arm(stress, "page", "mprotect"),
+				*packed = find_arm(stress, "arena-2m", "poke");
 
 	printf("stress: %u programs loaded, %u called; native code %.0f bytes a program, %.0f %% below "
 	       "500, %.0f %% below 2000\n\n",
@@ -56,8 +53,8 @@ static void put_table(const struct stress *stress)
 		put_row(stress, &stress->arms[a]);
 	printf("\npacked calls are %.2fx as fast as page: %s/%s %.2f ns, page/%s %.2f ns a call, "
 	       "medians of %llu runs\n",
-	       page->ns_per_call.med / packed->ns_per_call.med, packed->arm.kind->name,
-	       packed->arm.kind->writer_name, packed->ns_per_call.med, page->arm.kind->writer_name,
+	       page->ns_per_call.med / packed->ns_per_call.med, packed->kind->name,
+	       packed->kind->writer_name, packed->ns_per_call.med, page->kind->writer_name,
 	       page->ns_per_call.med, (unsigned long long)stress->settings.runs);
 }
 
@@ -65,15 +62,15 @@ static void put_json_arm(struct json *json, const struct stress *stress,
 			 const struct stress_arm *arm)
 {
 	json_open(json, NULL, '{');
-	json_text(json, "name", arm->arm.kind->name);
-	json_text(json, "writer", arm->arm.kind->writer_name);
+	json_text(json, "name", arm->kind->name);
+	json_text(json, "writer", arm->kind->writer_name);
 	json_open(json, "ns_per_call", '{');
 	json_real(json, "min", arm->ns_per_call.min, 3);
 	json_real(json, "med", arm->ns_per_call.med, 3);
 	json_real(json, "max", arm->ns_per_call.max, 3);
 	json_close(json, '}');
-	json_real(json, "load_us", arm->load_us, 3);
-	json_real(json, "unload_us", arm->unload_us, 3);
+	json_real(json, "load_us", arm->load.med, 3);
+	json_real(json, "unload_us", arm->unload.med, 3);
 	json_count(json, "native_bytes", arm->native_bytes);
 	json_count(json, "exec_bytes", arm->exec_bytes);
 	json_real(json, "mappings", (double)arm->maps, 0);
@@ -111,35 +108,28 @@ static void put_csv(const struct stress *stress, FILE *to)
 		const struct stress_arm *arm = &stress->arms[a];
 
 		fprintf(to, "%s,%s,%u,%u,%llu,%.3f,%.3f,%.3f,%.3f,%.3f,%llu,%llu,%ld,%llu,",
-			arm->arm.kind->name, arm->arm.kind->writer_name, stress->loaded,
-			stress->called, (unsigned long long)stress->settings.runs,
-			arm->ns_per_call.min, arm->ns_per_call.med, arm->ns_per_call.max,
-			arm->load_us, arm->unload_us, (unsigned long long)arm->native_bytes,
-			(unsigned long long)arm->exec_bytes, arm->maps,
-			(unsigned long long)arm->huge_bytes >> 10);
+			arm->kind->name, arm->kind->writer_name, stress->loaded, stress->called,
+			(unsigned long long)stress->settings.runs, arm->ns_per_call.min,
+			arm->ns_per_call.med, arm->ns_per_call.max, arm->load.med, arm->unload.med,
+			(unsigned long long)arm->native_bytes, (unsigned long long)arm->exec_bytes,
+			arm->maps, (unsigned long long)arm->huge_bytes >> 10);
 		if (stress->counter >= 0)
 			fprintf(to, "%.1f", arm->itlb_misses.med);
 		putc('\n', to);
 	}
 }
 
-static int write_csv(const struct stress *stress, const char *path)
+/* Whatever the file held before goes now. */
+static int write_csv(const struct stress *stress)
 {
-	FILE *to = fopen(path, "we");
-	int err = 0;
+	if (ftruncate(fileno(stress->csv), 0) && errno != EINVAL) {
+		int err = -errno;
 
-	if (to) {
-		put_csv(stress, to);
-		if (ferror(to))
-			err = -EIO;
-		if (fclose(to))
-			err = -errno;
-	} else {
-		err = -errno;
+		cli_error("%s: %s", stress->settings.csv, strerror(-err));
+		return err;
 	}
-	if (err)
-		cli_error("%s: %s", path, strerror(-err));
-	return err;
+	put_csv(stress, stress->csv);
+	return 0;
 }
 
 int stress_report(const struct stress *stress)
@@ -148,5 +138,5 @@ int stress_report(const struct stress *stress)
 		put_json(stress);
 	else
 		put_table(stress);
-	return stress->settings.csv ? write_csv(stress, stress->settings.csv) : 0;
+	return stress->csv ? write_csv(stress) : 0;
 }

@@ -65,10 +65,12 @@ enum pp_writer {
  * struct pp_opts - what pp_heap_new() may be told; zero means the default
  * @size: sizeof(struct pp_opts), always
  * @reserve: bytes of address space, rounded up to 2 MiB; default 512 MiB (128 MiB
- *	on arm64, which one BL spans). Halved down to 2 MiB where it cannot be had.
+ *	on arm64, which one BL spans). Halved, down to 2 MiB, where there are no such addresses
+ *	or the writer gets none besides (-ENOMEM); pp_stats.reserved is what it has become.
  * @limit: most bytes of blocks, whole chunks counted; default none
  * @anchor: an address that all code should be within branch reach of, if possible
- * @log: told the reason of every failure; @log_ctx is its first argument
+ * @log: told why a call failed (but not a wrong @size here, nor what pp_lookup() found free),
+ *	each writer that does not work, and each halving; @log_ctx is its first argument
  * @name: its mappings are called "progpack:NAME" in /proc/PID/maps, as far as the kernel names
  *	them and the name's characters allow; copied, cut short past 70 bytes
  */
@@ -108,7 +110,7 @@ struct pp_block {
  * @writer: the one in use, never PP_WRITER_AUTO
  * @reserved: address space
  * @committed: executable memory mapped in it
- * @huge: part of it on huge pages, as /proc/self/smaps says
+ * @huge: part of it on huge pages, as /proc/self/smaps says; 0 where there is no such file
  * @used: in blocks, whole chunks: what the limit counts
  * @largest_free: the largest block that fits into the packs mapped now
  * @packs, @blocks, @open: counts; open blocks are not finalized yet, and counted in @blocks too
@@ -180,8 +182,10 @@ PP_MUST_USE int pp_alloc_with(struct pp_heap *heap, size_t size, const struct pp
  * @used: bytes emitted, 1 .. code->size; the chunks past them are given back
  *
  * Consumes code->rw (NULL afterwards) on success and on failure; a block that failed is given
- * back as by pp_abort(). On success code->size is what the block has kept, and the caller
- * may publish code->rx.
+ * back as by pp_abort(). But where the copy failed and the kernel refuses even the traps that are
+ * to undo it, the block stays for good, so that nobody gets chunks with half a copy in them: it is
+ * counted in stats.used and blocks, pp_lookup() finds it, pp_free() says -ESTALE. On success
+ * code->size is what the block has kept, and the caller may publish code->rx.
  *
  * Return: 0, -EINVAL (@used out of range), -EOVERFLOW (bytes were emitted past the
  * end of the buffer), -ESTALE (no open block: finalized, aborted or never allocated;
@@ -244,6 +248,9 @@ PP_MUST_USE int pp_heap_tidy(struct pp_heap *heap);
 /*
  * pp_lookup - the block that an address is in; async-signal-safe
  *
+ * Exact for a block that stands meanwhile. If it is being made or freed by others, then -ENOENT or
+ * bytes that contain @pc but may be no block any more.
+ *
  * Return: 0, or -ENOENT (free, or not of this heap).
  */
 PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block);
@@ -252,7 +259,8 @@ PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_
  * pp_stats - the heap's figures; reads /proc/self/smaps, so not for hot paths
  * @stats: stats->size set by the caller; that many bytes are filled
  *
- * Return: 0, -EINVAL (size below the first version's), -ENOMEM.
+ * Return: 0, -EINVAL (size below the first version's), or why /proc/self/smaps could not be read
+ * although it is there (-EMFILE, -ENOMEM, ...).
  */
 PP_MUST_USE int pp_stats(const struct pp_heap *heap, struct pp_stats *stats);
 

@@ -13,7 +13,9 @@
  * have the memory rights of the process.
  *
  * Functions return 0 or -errno; what they give is written through pointers, on success
- * only. A failing call changes nothing, and tells opts->log where and why.
+ * only. A failing call changes nothing. Those that open, register and load tell opts->log
+ * where and why, in one line without control characters; not where opts->size is wrong or
+ * opts are of a later version, and not always on -ENOMEM.
  */
 #ifndef PROGPACK_BPF_H
 #define PROGPACK_BPF_H
@@ -86,7 +88,7 @@ PP_MUST_USE int pp_bpf_open_raw(const void *insns, size_t size, const struct pp_
 
 /*
  * pp_bpf_register - add or replace a helper, before pp_bpf_load()
- * @id: the number programs call it by
+ * @id: the number programs call it by, 0 .. INT32_MAX
  * @name: for calls by extern symbol, and for dumps; copied
  * @nargs: arguments it reads, 0 .. 5
  *
@@ -113,7 +115,11 @@ PP_MUST_USE int pp_bpf_load(struct pp_bpf_object *object);
  */
 void pp_bpf_close(struct pp_bpf_object *object);
 
-/* Programs: the object's global functions outside .text, or those in it if there are no others. */
+/*
+ * Programs: the object's global functions outside .text, or those in it if there are no others.
+ * One with several names (aliases) is one program, named by the first of them in the symbol
+ * table; each finds it.
+ */
 struct pp_bpf_prog *pp_bpf_prog_by_name(struct pp_bpf_object *object, const char *name);
 struct pp_bpf_prog *pp_bpf_prog_next(struct pp_bpf_object *object, const struct pp_bpf_prog *prev);
 const char *pp_bpf_prog_name(const struct pp_bpf_prog *prog);
@@ -123,7 +129,10 @@ const char *pp_bpf_prog_section(const struct pp_bpf_prog *prog);
  * pp_bpf_run, pp_bpf_interpret - run a loaded program with r1 = @data, r2 = @len
  *
  * pp_bpf_run() executes native code, or interprets where there is none. Both are RCU
- * read-side sections. Return: 0, -EINVAL (not loaded).
+ * read-side sections. Elements that programs drop from hash maps are freed in batches by
+ * whoever ends a section or updates a map from the host: about once in a megabyte such a
+ * call waits for the runs of other threads, unless made from inside a run.
+ * Return: 0, -EINVAL (not loaded).
  */
 PP_MUST_USE int pp_bpf_run(const struct pp_bpf_prog *prog, void *data, size_t len,
 			   uint64_t *result);
@@ -190,13 +199,16 @@ typedef void (*pp_bpf_line_fn)(void *ctx, const struct pp_bpf_line *line);
 
 /*
  * pp_bpf_prog_lines - list a loaded program, then the functions it calls
+ * pp_bpf_lines - list all functions of a loaded object, each once: every program with those
+ *	it calls that were not listed before, then those that no program calls
  *
  * Each function gives one line for its prologue (if native code is kept), then one for each
  * instruction. The pointers in a line are good until @fn returns.
  *
- * Return: 0, -EINVAL (not loaded).
+ * Return: 0, -EINVAL (not loaded), -ENOMEM.
  */
 PP_MUST_USE int pp_bpf_prog_lines(const struct pp_bpf_prog *prog, pp_bpf_line_fn fn, void *ctx);
+PP_MUST_USE int pp_bpf_lines(const struct pp_bpf_object *object, pp_bpf_line_fn fn, void *ctx);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

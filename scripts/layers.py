@@ -26,7 +26,7 @@ ALLOWED = {
 INSN_FILES = {"insn", "slot", "decode", "calls", "flow", "disasm", "interp"}
 ARCH_IF_FILES = {"src/os/cpu.c", "src/jit/host.c"}
 ARCH_IF = re.compile(r"#\s*(?:el)?if.*__(?:x86_64|aarch64|riscv|i386|arm)")
-INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]+)[>"]')
+INCLUDE = re.compile(r'\s*#\s*include\s*[<"](?:\.\./)*([^>"]+)[>"]')
 
 
 def layer_of(path):

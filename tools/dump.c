@@ -2,16 +2,18 @@
 /*
  * dump.c - progpack dump: list the eBPF of an object, with its native code beside it
  *
- * The lines of each program are taken twice: once to measure the columns and to learn where
- * functions begin, once to print. A function that several programs call is listed once.
+ * All lines are taken twice: once to measure the columns and to learn where functions begin,
+ * once to print.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "load.h"
 #include "native.h"
+#include "progress.h"
 #include "tools.h"
 
 /* Wider eBPF pushes the native column of its line to the right. */
@@ -42,10 +44,12 @@ static const struct cli_command command = {
 	.summary = "list the eBPF of an object, and its native code",
 	.synopsis = "FILE [--prog NAME] [--native] [--raw]",
 	.about =
-		"Loads FILE and lists each program, then the functions it calls. A line begins with the\n"
-		"instruction's slot (8 bytes each) in its section; jumps count slots from the one behind\n"
-		"them: goto pc+2. Targets of native jumps and calls are offsets in the image, as in the\n"
-		"column of offsets; targets outside of it are addresses.",
+		"Loads FILE and lists each function once: the programs, each with those it calls behind\n"
+		"it, then those that no program calls. A line begins with the instruction's slot (8 bytes\n"
+		"each) in its section; jumps and calls count slots from the one behind them (goto pc+2);\n"
+		"calls into another section show the function's name alone. Targets of native jumps and\n"
+		"calls are offsets in the image, as in the column of offsets; targets outside of it are\n"
+		"addresses.",
 	.options = options,
 	.examples = "progpack dump count.o\n"
 		    "progpack dump filter.o --prog ingress --native\n"
@@ -53,22 +57,22 @@ static const struct cli_command command = {
 	.failure = "FILE cannot be read or loaded, or there is no native code to show",
 };
 
-/* struct start - where a function begins */
+/* struct start - where the native code of a function begins; calls go to @at .. @end */
 struct start {
-	char *name, *section;
-	uint32_t pc;
-	size_t at; /* offset of its native code; SIZE_MAX without */
-	bool listed;
+	char *name;
+	size_t at, end;
 };
 
+/* struct listing - @starts: by @at, once all lines were measured */
 struct listing {
 	struct native native;
 	bool with_native;
 	struct start *starts;
 	size_t nstarts;
 	int width; /* of the eBPF column */
-	bool skip; /* the lines belong to a function that was listed before */
 	bool first;
+	struct progress progress;
+	uint64_t lines, done;
 	int err;
 };
 
@@ -77,29 +81,20 @@ static size_t native_at(const struct listing *list, const struct pp_bpf_line *li
 	return line->native ? (size_t)(line->native - list->native.image) : SIZE_MAX;
 }
 
-static struct start *find_start(const struct listing *list, const struct pp_bpf_line *line)
-{
-	for (size_t i = 0; i < list->nstarts; i++) {
-		struct start *start = &list->starts[i];
-
-		if (start->pc == line->pc && strcmp(start->section, line->section) == 0)
-			return start;
-	}
-	return NULL;
-}
-
+/* Room doubles at powers of two. */
 static int add_start(struct listing *list, const struct pp_bpf_line *line)
 {
-	struct start start = {.pc = line->pc, .at = native_at(list, line)};
-	struct start *starts = realloc(list->starts, (list->nstarts + 1) * sizeof(*starts));
+	size_t at = native_at(list, line), count = list->nstarts;
+	struct start *starts = list->starts;
 
+	if (!(count & (count - 1)))
+		starts = reallocarray(starts, count ? 2 * count : 1, sizeof(*starts));
 	if (!starts)
 		return -ENOMEM;
 	list->starts = starts;
-	start.name = strdup(line->function);
-	start.section = strdup(line->section);
-	starts[list->nstarts++] = start;
-	return start.name && start.section ? 0 : -ENOMEM;
+	starts[count] = (struct start){strdup(line->function), at, at + line->native_size};
+	list->nstarts++;
+	return starts[count].name ? 0 : -ENOMEM;
 }
 
 /* The first pass. */
@@ -108,19 +103,36 @@ static void measure_line(void *ctx, const struct pp_bpf_line *line)
 	struct listing *list = ctx;
 	int len = line->text ? (int)strlen(line->text) : 0;
 
+	list->lines++;
 	if (len > list->width)
 		list->width = len < WIDEST_TEXT ? len : WIDEST_TEXT;
-	if (line->function && !list->err && !find_start(list, line))
+	if (line->function && line->native && !list->err)
 		list->err = add_start(list, line);
 }
 
+static int compare_starts(const void *a, const void *b)
+{
+	const struct start *left = a, *right = b;
+
+	return left->at < right->at ? -1 : left->at > right->at;
+}
+
+/* The function that a call or jump to @at enters, or NULL. */
 static const char *function_at(const struct listing *list, size_t at)
 {
-	for (size_t i = 0; i < list->nstarts && at != SIZE_MAX; i++) {
-		if (list->starts[i].at == at)
-			return list->starts[i].name;
+	size_t low = 0, high = list->nstarts;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (list->starts[mid].at <= at)
+			low = mid + 1;
+		else
+			high = mid;
 	}
-	return NULL;
+	if (!low || (list->starts[low - 1].at != at && list->starts[low - 1].end <= at))
+		return NULL;
+	return list->starts[low - 1].name;
 }
 
 static void put_native(const struct listing *list, const struct native_ins *ins)
@@ -188,15 +200,7 @@ static void put_line(void *ctx, const struct pp_bpf_line *line)
 	struct listing *list = ctx;
 	bool native = list->with_native && line->native_size;
 
-	if (line->function) {
-		struct start *start = find_start(list, line);
-
-		list->skip = start && start->listed;
-		if (start)
-			start->listed = true;
-	}
-	if (list->skip)
-		return;
+	progress_show(&list->progress, list->done++);
 	if (line->function)
 		put_header(list, line);
 	if (!line->text && !native)
@@ -211,29 +215,38 @@ static void put_line(void *ctx, const struct pp_bpf_line *line)
 static int each_line(const struct loaded *loaded, const struct pp_bpf_prog *only, pp_bpf_line_fn fn,
 		     struct listing *list)
 {
-	const struct pp_bpf_prog *prog = only;
-	int err = 0;
-
 	if (only)
 		return pp_bpf_prog_lines(only, fn, list);
-	while (!err && (prog = pp_bpf_prog_next(loaded->object, prog)))
-		err = pp_bpf_prog_lines(prog, fn, list);
-	return err;
+	return pp_bpf_lines(loaded->object, fn, list);
+}
+
+/* A listing that goes to a terminal shows by itself how far it is. */
+static void start_progress(struct listing *list)
+{
+	progress_start(&list->progress, "dump", 1);
+	if (isatty(STDOUT_FILENO))
+		list->progress.wanted = false;
 }
 
 static int list_all(const struct loaded *loaded, const struct pp_bpf_prog *only,
 		    struct listing *list)
 {
-	int err = each_line(loaded, only, measure_line, list);
+	int err;
 
+	start_progress(list);
+	err = each_line(loaded, only, measure_line, list);
 	if (!err)
 		err = list->err;
-	if (!err)
-		err = each_line(loaded, only, put_line, list);
-	for (size_t i = 0; i < list->nstarts; i++) {
+	if (err)
+		goto free_starts;
+	if (list->nstarts)
+		qsort(list->starts, list->nstarts, sizeof(*list->starts), compare_starts);
+	list->progress.total = list->lines;
+	err = each_line(loaded, only, put_line, list);
+	progress_end(&list->progress);
+free_starts:
+	for (size_t i = 0; i < list->nstarts; i++)
 		free(list->starts[i].name);
-		free(list->starts[i].section);
-	}
 	free(list->starts);
 	return err;
 }

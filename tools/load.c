@@ -48,6 +48,7 @@ static int make_heap(enum pp_writer writer, struct loaded *loaded)
 {
 	struct pp_opts opts = {
 		.size = sizeof(opts),
+		.anchor = (const void *)(uintptr_t)pp_bpf_run, /* calls of helpers reach it */
 		.writer = writer,
 		.log = keep_heap_reason,
 		.log_ctx = &loaded->reasons,

@@ -4,12 +4,12 @@
 
 __u64 hits[16];
 
-#define RULE(n, net, mask, lo, hi)                                                               \
-	do {                                                                                     \
-		if ((addr & (mask)) == (net) && port >= (lo) && port <= (hi)) {                  \
-			__sync_fetch_and_add(&hits[n], 1);                                       \
-			return DROP;                                                             \
-		}                                                                                \
+#define RULE(n, net, mask, lo, hi)                                                                 \
+	do {                                                                                       \
+		if ((addr & (mask)) == (net) && port >= (lo) && port <= (hi)) {                    \
+			__sync_fetch_and_add(&hits[n], 1);                                         \
+			return DROP;                                                               \
+		}                                                                                  \
 	} while (0)
 
 SEC("xdp/acl")

@@ -7,26 +7,26 @@ __u64 flows[64];
 
 #define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
 
-#define ROUND                                                                                    \
-	do {                                                                                     \
-		v0 += v1;                                                                        \
-		v1 = ROTL(v1, 13) ^ v0;                                                          \
-		v0 = ROTL(v0, 32);                                                               \
-		v2 += v3;                                                                        \
-		v3 = ROTL(v3, 16) ^ v2;                                                          \
-		v0 += v3;                                                                        \
-		v3 = ROTL(v3, 21) ^ v0;                                                          \
-		v2 += v1;                                                                        \
-		v1 = ROTL(v1, 17) ^ v2;                                                          \
-		v2 = ROTL(v2, 32);                                                               \
+#define ROUND                                                                                      \
+	do {                                                                                       \
+		v0 += v1;                                                                          \
+		v1 = ROTL(v1, 13) ^ v0;                                                            \
+		v0 = ROTL(v0, 32);                                                                 \
+		v2 += v3;                                                                          \
+		v3 = ROTL(v3, 16) ^ v2;                                                            \
+		v0 += v3;                                                                          \
+		v3 = ROTL(v3, 21) ^ v0;                                                            \
+		v2 += v1;                                                                          \
+		v1 = ROTL(v1, 17) ^ v2;                                                            \
+		v2 = ROTL(v2, 32);                                                                 \
 	} while (0)
 
-#define WORD(m)                                                                                  \
-	do {                                                                                     \
-		v3 ^= (m);                                                                       \
-		ROUND;                                                                           \
-		ROUND;                                                                           \
-		v0 ^= (m);                                                                       \
+#define WORD(m)                                                                                    \
+	do {                                                                                       \
+		v3 ^= (m);                                                                         \
+		ROUND;                                                                             \
+		ROUND;                                                                             \
+		v0 ^= (m);                                                                         \
 	} while (0)
 
 SEC("xdp/flow")

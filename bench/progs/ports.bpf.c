@@ -13,10 +13,8 @@ static __always_inline int is_closed(__u16 port)
 	case 445:
 	case 1433:
 	case 3389:
-	case 5900:
-		return 1;
-	default:
-		return 0;
+	case 5900: return 1;
+	default: return 0;
 	}
 }
 

@@ -10,8 +10,8 @@
 #ifndef BENCH_PROGS_H
 #define BENCH_PROGS_H
 
-#include <linux/types.h>
 #include <linux/bpf.h>
+#include <linux/types.h>
 
 #include <bpf/bpf_helpers.h>
 
@@ -28,7 +28,7 @@ struct event {
 	__u8 payload[86];
 } __attribute__((packed));
 
-#define swap16(x) ((__u16)((((x) & 0xff) << 8) | (((x) >> 8) & 0xff)))
+#define swap16(x) ((__u16)((((x)&0xff) << 8) | (((x) >> 8) & 0xff)))
 #define ETHERTYPE_IPV4 swap16(0x0800)
 #define PROTO_TCP 6
 #define PROTO_UDP 17

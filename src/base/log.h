@@ -11,8 +11,12 @@ struct log {
 	void *ctx;
 };
 
-/* log_line - say what happened */
+/*
+ * log_line - say what happened: one line, whatever bytes the names in it have
+ * log_clean - what it does to them: control characters, newlines among them, become '?'
+ */
 __attribute__((format(printf, 2, 3))) void log_line(const struct log *log, const char *format, ...);
+void log_clean(char *line);
 
 /*
  * log_error - say why, and give the error, so that callers can write: return log_error(...)

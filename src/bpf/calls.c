@@ -131,7 +131,7 @@ int calls_check(const struct unit *unit, const struct log *log)
 	int err = -ENOMEM;
 
 	walk.nodes = calloc(unit->nfuncs, sizeof(*walk.nodes));
-	walk.path = malloc(unit->nfuncs * sizeof(*walk.path));
+	walk.path = calloc(unit->nfuncs, sizeof(*walk.path));
 	if (!walk.nodes || !walk.path)
 		goto free_walk;
 	err = 0;

@@ -153,8 +153,8 @@ int decode(const uint8_t *slots, uint32_t nslots, struct func *funcs, uint32_t n
 
 	if (!nslots)
 		return log_error(log, -EINVAL, "no instructions");
-	dec.index = malloc(nslots * sizeof(*dec.index));
-	dec.ins = malloc(nslots * sizeof(*dec.ins));
+	dec.index = calloc(nslots, sizeof(*dec.index));
+	dec.ins = calloc(nslots, sizeof(*dec.ins));
 	if (dec.index && dec.ins)
 		err = decode_all(&dec);
 	free(dec.index);

@@ -3,7 +3,8 @@
  * disasm.c - insns as text, in the form of the kernel's disassembler
  *
  * Distances (pc+3) count slots from the slot behind, as in the encoding. Where the kernel
- * can only show numbers, names follow: call pc+5 <sub_9>.
+ * can only show numbers, names follow: call pc+5 <sub_9>. Between sections there is no
+ * distance, only a relocation: call <sub_9>.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -139,10 +140,19 @@ static int put_helper(struct text t, const struct unit *unit, const struct insn 
 	return snprintf(t.to, t.size, "call %s#%" PRId64, unit->helpers[in->target].name, in->imm);
 }
 
-static int put_call(struct text t, const struct unit *unit, const struct insn *in)
+/* Where a function's section begins in the unit. */
+static uint32_t base(const struct func *func)
 {
+	return func->pc - func->section_pc;
+}
+
+static int put_call(struct text t, const struct unit *unit, uint32_t at)
+{
+	const struct insn *in = &unit->ins[at];
 	const struct func *func = &unit->funcs[in->target];
 
+	if (base(func) != base(unit_func_of(unit, at)))
+		return snprintf(t.to, t.size, "call <%s>", func->name);
 	return snprintf(t.to, t.size, "call pc%+d <%s>", distance(in, func->pc), func->name);
 }
 
@@ -166,7 +176,7 @@ int disasm(const struct unit *unit, uint32_t at, char *text, size_t size)
 		return snprintf(text, size, "%s pc%+d", in->flags & INSN_IMM ? "gotol" : "goto",
 				to);
 	case INSN_BRANCH: return put_branch(t, in, distance(in, unit->ins[in->target].pc));
-	case INSN_CALL: return put_call(t, unit, in);
+	case INSN_CALL: return put_call(t, unit, at);
 	case INSN_HELPER: return put_helper(t, unit, in);
 	case INSN_EXIT: return snprintf(text, size, "exit");
 	case INSN_KINDS: break;

@@ -147,7 +147,7 @@ static bool symbol_fits(const struct elf *elf, const struct elf_symbol *symbol)
 {
 	uint64_t size;
 
-	if (symbol->section == SHN_UNDEF || symbol->section == ELF_NOWHERE)
+	if (symbol->section == SHN_UNDEF || symbol->section >= ELF_COMMON)
 		return true;
 	if (symbol->section >= elf->nsections)
 		return false;
@@ -173,7 +173,7 @@ static int take_symbol(struct elf *elf, uint32_t i, uint32_t extended, const str
 	if (raw.st_shndx == SHN_XINDEX)
 		symbol->section = extended_section(elf, extended, i);
 	else if (raw.st_shndx >= SHN_LORESERVE)
-		symbol->section = ELF_NOWHERE;
+		symbol->section = raw.st_shndx == SHN_COMMON ? ELF_COMMON : ELF_NOWHERE;
 	if (symbol->name && symbol_fits(elf, symbol))
 		return 0;
 	return log_error(log, -ENOEXEC,

@@ -13,8 +13,9 @@
 
 #include "base/log.h"
 
-/* The section of a symbol that has none, and is not undefined: absolute, common. */
+/* The section of a symbol that has none, and is not undefined: absolute and such, common. */
 #define ELF_NOWHERE UINT32_MAX
+#define ELF_COMMON (UINT32_MAX - 1)
 
 /* @data: @size bytes, or NULL where the file has none (SHT_NOBITS, SHT_NULL) */
 struct elf_section {
@@ -24,7 +25,7 @@ struct elf_section {
 	uint32_t type, link, info;
 };
 
-/* @section: its number, 0 for an undefined symbol, or ELF_NOWHERE; @bind, @type: STB_, STT_ */
+/* @section: its number, 0 for an undefined symbol, or ELF_*; @bind, @type: STB_, STT_ */
 struct elf_symbol {
 	const char *name;
 	uint64_t value, size;

@@ -252,9 +252,6 @@ int flow_init(struct flow *flow, const struct unit *unit)
 		flow_fini(&made);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < unit->nins; i++)
-		if (unit->ins[i].kind == INSN_CALL)
-			made.funcs[unit->ins[i].target].called = true;
 	for (uint32_t f = 0; f < unit->nfuncs; f++)
 		sum_up(&made, unit, f);
 	*flow = made;
@@ -279,9 +276,12 @@ uint16_t flow_undefined(const struct flow *flow, const struct unit *unit, uint32
 
 uint16_t flow_entry_undefined(const struct flow *flow, const struct unit *unit, uint32_t func)
 {
-	unsigned int undefined = R0 | R6_R9;
+	return flow->live_in[unit->funcs[func].start] & (R0 | R6_R9);
+}
 
-	if (unit->funcs[func].entry && !flow->funcs[func].called)
-		undefined |= R3_R5;
-	return (uint16_t)(flow->live_in[unit->funcs[func].start] & undefined);
+uint16_t flow_outside_undefined(const struct flow *flow, const struct unit *unit, uint32_t func)
+{
+	if (!unit->funcs[func].entry)
+		return 0;
+	return flow->live_in[unit->funcs[func].start] & R3_R5;
 }

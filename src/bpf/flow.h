@@ -12,13 +12,12 @@
 #include "bpf/insn.h"
 
 struct flow {
-	uint16_t *live_in;	  /* by insn: bit r set if r may be read before it is written */
+	uint16_t *live_in; /* by insn: bit r set if r may be read before it is written */
 	struct func_flow {
 		uint16_t live_in; /* at entry: of insn start */
 		uint16_t writes;  /* registers that it changes, flow_entry_undefined() too */
-		uint16_t stack;	  /* bytes of frame it may touch, 0 .. BPF_FRAME, multiple of 8 */
-		bool called;	  /* by a function of the unit */
-	} *funcs;
+		uint16_t stack;   /* bytes of frame it may touch, 0 .. BPF_FRAME, multiple of 8 */
+	} * funcs;
 };
 
 /* flow_init - 0 or -ENOMEM; flow_fini() frees */
@@ -33,12 +32,16 @@ void flow_fini(struct flow *flow);
 uint16_t flow_undefined(const struct flow *flow, const struct unit *unit, uint32_t at);
 
 /*
- * flow_entry_undefined - the same at the entry of function @func
- *
- * r0 and r6 .. r9; of an entry also r3 .. r5, unless it is called locally as well: then they
- * may hold a caller's arguments. Whoever runs such a function from outside passes zeros for
- * them, which is what interp_run() does.
+ * flow_entry_undefined - the same at the entry of function @func, however it is entered: of r0
+ * and r6 .. r9
  */
 uint16_t flow_entry_undefined(const struct flow *flow, const struct unit *unit, uint32_t func);
+
+/*
+ * flow_outside_undefined - of r3 .. r5, which those who run a program from outside do not set
+ *
+ * A local call of the same function may pass arguments in them.
+ */
+uint16_t flow_outside_undefined(const struct flow *flow, const struct unit *unit, uint32_t func);
 
 #endif

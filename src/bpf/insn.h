@@ -16,10 +16,10 @@
 
 #include "base/log.h"
 
-#define BPF_SLOT 8	  /* bytes of an encoded instruction slot */
-#define BPF_FRAME 512	  /* bytes of stack of each function */
-#define BPF_MAX_DEPTH 8	  /* functions active at once, the program among them */
-#define BPF_NREGS 11	  /* r0 .. r10; r10 is the read-only frame pointer */
+#define BPF_SLOT 8      /* bytes of an encoded instruction slot */
+#define BPF_FRAME 512   /* bytes of stack of each function */
+#define BPF_MAX_DEPTH 8 /* functions active at once, the program among them */
+#define BPF_NREGS 11    /* r0 .. r10; r10 is the read-only frame pointer */
 
 enum insn_kind {
 	INSN_ALU,    /* dst = dst op operand; op is enum alu_op */
@@ -39,15 +39,35 @@ enum insn_kind {
 };
 
 enum alu_op {
-	ALU_ADD, ALU_SUB, ALU_MUL, ALU_DIV, ALU_SDIV, ALU_MOD, ALU_SMOD,
-	ALU_OR, ALU_AND, ALU_XOR, ALU_LSH, ALU_RSH, ALU_ARSH, ALU_MOV,
+	ALU_ADD,
+	ALU_SUB,
+	ALU_MUL,
+	ALU_DIV,
+	ALU_SDIV,
+	ALU_MOD,
+	ALU_SMOD,
+	ALU_OR,
+	ALU_AND,
+	ALU_XOR,
+	ALU_LSH,
+	ALU_RSH,
+	ALU_ARSH,
+	ALU_MOV,
 	ALU_OPS
 };
 
 enum cond_op {
-	COND_EQ, COND_NE, COND_SET, /* dst & operand is non-zero */
-	COND_GT, COND_GE, COND_LT, COND_LE,
-	COND_SGT, COND_SGE, COND_SLT, COND_SLE,
+	COND_EQ,
+	COND_NE,
+	COND_SET, /* dst & operand is non-zero */
+	COND_GT,
+	COND_GE,
+	COND_LT,
+	COND_LE,
+	COND_SGT,
+	COND_SGE,
+	COND_SLT,
+	COND_SLE,
 	COND_OPS
 };
 
@@ -60,13 +80,20 @@ enum imm_ref {
 	REF_VALUE, /* address of byte @off of the value of map number @target */
 };
 
-enum atomic_op { ATOMIC_ADD, ATOMIC_OR, ATOMIC_AND, ATOMIC_XOR, ATOMIC_XCHG, ATOMIC_CMPXCHG,
-	ATOMIC_OPS };
+enum atomic_op {
+	ATOMIC_ADD,
+	ATOMIC_OR,
+	ATOMIC_AND,
+	ATOMIC_XOR,
+	ATOMIC_XCHG,
+	ATOMIC_CMPXCHG,
+	ATOMIC_OPS
+};
 
 enum {
-	INSN_W64 = 1,	/* works on 64 bits; without it on 32, upper half of dst zeroed */
-	INSN_IMM = 2,	/* the operand is imm (sign-extended to 64 bits), not src */
-	INSN_SX = 4,	/* sign-extending load */
+	INSN_W64 = 1,   /* works on 64 bits; without it on 32, upper half of dst zeroed */
+	INSN_IMM = 2,   /* the operand is imm (sign-extended to 64 bits), not src */
+	INSN_SX = 4,    /* sign-extending load */
 	INSN_FETCH = 8, /* the old value goes to src (cmpxchg: r0) */
 };
 
@@ -75,13 +102,13 @@ enum {
 struct insn {
 	uint8_t kind, op;
 	uint8_t dst, src; /* register numbers; 0 where unused */
-	uint8_t flags;	  /* INSN_* bits */
-	uint8_t bytes;	  /* 1, 2, 4 or 8, where the kind has a width of its own */
-	uint16_t run;	  /* the interpreter's handler, set by interp_prepare() */
-	int32_t off;	  /* of memory operands, in bytes */
+	uint8_t flags;    /* INSN_* bits */
+	uint8_t bytes;    /* 1, 2, 4 or 8, where the kind has a width of its own */
+	uint16_t run;     /* the interpreter's handler, set by interp_prepare() */
+	int32_t off;      /* of memory operands, in bytes */
 	uint32_t target;  /* index: of an insn (jumps), a func (calls), a helper or a map */
-	uint32_t pc;	  /* the slot it was decoded from, counted over the whole unit */
-	int64_t imm;	  /* as encoded: shift counts are not masked, divisors may be 0 */
+	uint32_t pc;      /* the slot it was decoded from, counted over the whole unit */
+	int64_t imm;      /* as encoded: shift counts are not masked, divisors may be 0 */
 };
 
 /*
@@ -96,7 +123,7 @@ struct func {
 	uint32_t section_pc; /* its first slot, counted in its section */
 	uint32_t pc, slots;  /* its first slot in the unit, and how many */
 	uint32_t start, end; /* insn indices, set by decode */
-	bool entry;	     /* a program: can be run from outside */
+	bool entry;          /* a program: can be run from outside */
 };
 
 struct helper {

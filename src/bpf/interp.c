@@ -288,6 +288,7 @@ uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_
 {
 	static const void *const labels[] = {
 #define ONE(name) [RUN_##name] = &&name,
+		/* cppcheck-suppress assignBoolToPointer ; it takes && for an "and" */
 		EVERY
 #undef ONE
 	};

@@ -8,7 +8,8 @@
  *	.maps, maps			definitions of maps: BTF, legacy
  *	others				nothing
  *
- * Invariant: functions tile their section, sections tile the unit's slots.
+ * Invariant: functions tile their section, sections tile the unit's slots. Symbols of the same
+ * bytes are names of one function; what else overlaps is refused.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,11 +20,11 @@
 #include "bpf/object.h"
 
 #define MAX_DATA ((uint64_t)256 << 20)
-#define MAX_DATA_ALIGN 64u
 
 /*
  * struct layout - while opening
- * @symbols: those of functions, by section, then address; the next section's are at @next
+ * @symbols: those of functions, by section, then address, then with the name to show first;
+ *	the next section's are at @next
  */
 struct layout {
 	struct pp_bpf_object *object;
@@ -71,7 +72,11 @@ static int compare_symbols(const void *a, const void *b)
 
 	if (left->section != right->section)
 		return left->section < right->section ? -1 : 1;
-	return left->value < right->value ? -1 : left->value > right->value;
+	if (left->value != right->value)
+		return left->value < right->value ? -1 : 1;
+	if ((left->bind == STB_LOCAL) != (right->bind == STB_LOCAL))
+		return left->bind == STB_LOCAL ? 1 : -1;
+	return left < right ? -1 : left > right; /* in the order of their table */
 }
 
 static int collect_symbols(struct layout *layout)
@@ -113,7 +118,8 @@ static int alloc_code(struct layout *layout)
 		return log_error(layout->log, -ENOEXEC, "no code");
 	object->source.slots = malloc(size);
 	object->funcs = calloc(sections + layout->nsymbols, sizeof(*object->funcs));
-	return object->source.slots && object->funcs ? 0 : -ENOMEM;
+	object->aliases = calloc(layout->nsymbols + 1, sizeof(*object->aliases));
+	return object->source.slots && object->funcs && object->aliases ? 0 : -ENOMEM;
 }
 
 static int add_func(struct layout *layout, const char *name, uint64_t at, uint64_t size)
@@ -134,23 +140,67 @@ static int add_func(struct layout *layout, const char *name, uint64_t at, uint64
 	return 0;
 }
 
+/* Whether it has the bytes of the function before, of a section that is filled up to @end. */
+static bool is_alias(const struct layout *layout, const struct elf_symbol *symbol, uint64_t end)
+{
+	const struct pp_bpf_object *object = layout->object;
+	const struct func *last;
+
+	if (!end)
+		return false;
+	last = &object->funcs[object->nfuncs - 1];
+	return symbol->value == (uint64_t)last->section_pc * BPF_SLOT &&
+	       symbol->size == (uint64_t)last->slots * BPF_SLOT;
+}
+
+static int add_alias(struct layout *layout, const struct elf_symbol *symbol)
+{
+	struct pp_bpf_object *object = layout->object;
+	struct alias *alias = &object->aliases[object->naliases];
+
+	if (symbol->bind == STB_LOCAL)
+		return 0; /* nobody outside knows it */
+	*alias = (struct alias){object_name(object, symbol->name), object->nfuncs - 1};
+	if (!alias->name)
+		return -ENOMEM;
+	object->naliases++;
+	return 0;
+}
+
+static int refuse_symbol(const struct layout *layout, const struct elf_symbol *symbol,
+			 const char *why)
+{
+	return log_error(layout->log, -ENOEXEC,
+			 "section '%s' +0x%" PRIx64 ": function '%s' of 0x%" PRIx64 " bytes %s",
+			 layout->section, symbol->value, symbol->name, symbol->size, why);
+}
+
+/* It must be whole instructions, from @end on. */
+static int check_symbol(const struct layout *layout, const struct elf_symbol *symbol, uint64_t end)
+{
+	if (symbol->value % BPF_SLOT || symbol->size % BPF_SLOT || !symbol->size)
+		return refuse_symbol(layout, symbol, "is not made of whole instructions");
+	if (symbol->value < end)
+		return refuse_symbol(layout, symbol, "overlaps the one before");
+	if (symbol->value > end)
+		return refuse_symbol(layout, symbol, "has code without a function before it");
+	return 0;
+}
+
 static int add_symbol(struct layout *layout, const struct elf_symbol *symbol, uint64_t *end)
 {
-	const struct elf_section *section = &layout->elf->sections[symbol->section];
 	uint32_t number = layout->object->nfuncs;
 	int err;
 
-	if (symbol->value % BPF_SLOT || symbol->size % BPF_SLOT || !symbol->size ||
-	    symbol->value != *end)
-		return log_error(layout->log, -ENOEXEC,
-				 "section '%s' +0x%" PRIx64 ": function '%s' of 0x%" PRIx64
-				 " bytes: the one before ends at +0x%" PRIx64,
-				 section->name, symbol->value, symbol->name, symbol->size, *end);
-	err = add_func(layout, symbol->name, symbol->value, symbol->size);
+	if (is_alias(layout, symbol, *end))
+		return add_alias(layout, symbol);
+	err = check_symbol(layout, symbol, *end);
+	if (!err)
+		err = add_func(layout, symbol->name, symbol->value, symbol->size);
 	if (err)
 		return err;
 	layout->object->funcs[number].entry = symbol->bind != STB_LOCAL;
-	if (symbol->bind != STB_LOCAL && strcmp(section->name, ".text"))
+	if (symbol->bind != STB_LOCAL && strcmp(layout->section, ".text"))
 		layout->outside_text = true;
 	*end += symbol->size;
 	return 0;
@@ -215,10 +265,15 @@ static int add_data(struct layout *layout, uint32_t number)
 				 "section '%s': 0x%" PRIx64 " bytes make more than %" PRIu64
 				 " MiB of data",
 				 section->name, section->size, MAX_DATA >> 20);
-	if (section->align > MAX_DATA_ALIGN)
+	if (section->align > MAP_MAX_ALIGN)
 		return log_error(layout->log, -ENOTSUP,
 				 "section '%s': aligned to %" PRIu64 ", more than %u",
-				 section->name, section->align, MAX_DATA_ALIGN);
+				 section->name, section->align, MAP_MAX_ALIGN);
+	if (section->align & (section->align - 1))
+		return log_error(layout->log, -ENOEXEC,
+				 "section '%s': aligned to %" PRIu64 ", no power of two",
+				 section->name, section->align);
+	map.align = (uint32_t)section->align;
 	layout->data += section->size;
 	map.info = (struct pp_bpf_map_info){
 		.type = MAP_TYPE_ARRAY,

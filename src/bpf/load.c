@@ -59,22 +59,26 @@ static int resolve_ref(struct pp_bpf_object *object, uint32_t at)
 {
 	struct insn *in = &object->unit.ins[at];
 	const struct pp_bpf_map *map;
-	const void *address;
+	const void *value;
 
 	if (in->op == REF_NONE)
 		return 0;
 	if (in->target >= object->nmaps)
 		return unit_error(&object->unit, at, &object->log, -EINVAL, "no such map");
 	map = &object->maps[in->target];
-	address = in->op == REF_MAP ? map : map_value_address(map, (uint32_t)in->off);
-	if (!address)
+	if (in->op == REF_MAP) {
+		in->imm = (int64_t)(uintptr_t)map;
+		return 0;
+	}
+	value = map_value_address(map, (uint32_t)in->off);
+	if (!value)
 		return unit_error(&object->unit, at, &object->log, -EINVAL,
 				  "map '%s' has no value with such a byte", map->name);
-	in->imm = (int64_t)(uintptr_t)address;
+	in->imm = (int64_t)(uintptr_t)value;
 	return 0;
 }
 
-/* Helpers in use are few: a linear search finds those met before. @room grows by doubling. */
+/* Helpers in use are few: a linear search finds those met before. Room doubles. */
 static int add_helper(struct pp_bpf_object *object, const struct helper *helper, uint32_t *count,
 		      uint32_t *index)
 {
@@ -269,7 +273,7 @@ int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem)
 	bool native = jit_host_arch() && !(object->opts.flags & PP_BPF_NO_JIT);
 
 	if (object->loaded)
-		return -EALREADY;
+		return log_error(&object->log, -EALREADY, "loaded already");
 	return load(object, native ? mem : NULL);
 }
 
@@ -280,7 +284,7 @@ int pp_bpf_load(struct pp_bpf_object *object)
 	int err = 0;
 
 	if (object->loaded)
-		return -EALREADY;
+		return log_error(&object->log, -EALREADY, "loaded already");
 	if (!jit_host_arch() || (object->opts.flags & PP_BPF_NO_JIT))
 		return load(object, NULL);
 	if (!heap)

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <urcu-bp.h>
+
+#include "bpf/rcu.h"
 
 static const struct map_ops *const types[] = {
 	[MAP_TYPE_HASH] = &map_hash_ops,
@@ -66,11 +67,11 @@ int pp_bpf_map_lookup(const struct pp_bpf_map *map, const void *key, void *value
 
 	if (!map->ops)
 		return -EINVAL;
-	urcu_bp_read_lock();
+	rcu_enter();
 	found = map->ops->lookup(map, key);
 	if (found)
 		memcpy(value, found, map->info.value_size);
-	urcu_bp_read_unlock();
+	rcu_leave();
 	return found ? 0 : -ENOENT;
 }
 
@@ -80,9 +81,9 @@ int pp_bpf_map_update(struct pp_bpf_map *map, const void *key, const void *value
 
 	if (!map->ops)
 		return -EINVAL;
-	urcu_bp_read_lock();
+	rcu_enter();
 	err = map->ops->update(map, key, value, flags);
-	urcu_bp_read_unlock();
+	rcu_leave();
 	map_reclaim();
 	return err;
 }
@@ -93,9 +94,9 @@ int pp_bpf_map_delete(struct pp_bpf_map *map, const void *key)
 
 	if (!map->ops)
 		return -EINVAL;
-	urcu_bp_read_lock();
+	rcu_enter();
 	err = map->ops->erase(map, key);
-	urcu_bp_read_unlock();
+	rcu_leave();
 	map_reclaim();
 	return err;
 }
@@ -106,8 +107,8 @@ int pp_bpf_map_next_key(const struct pp_bpf_map *map, const void *key, void *nex
 
 	if (!map->ops)
 		return -EINVAL;
-	urcu_bp_read_lock();
+	rcu_enter();
 	err = map->ops->next_key(map, key, next);
-	urcu_bp_read_unlock();
+	rcu_leave();
 	return err;
 }

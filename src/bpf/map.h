@@ -32,9 +32,11 @@ enum { MAP_ANY, MAP_NOEXIST, MAP_EXIST };
 
 /* An element's stride, and where a value follows a key: values are 8-byte aligned. */
 #define MAP_ALIGN 8u
+/* The most that a data section may ask for: a page. */
+#define MAP_MAX_ALIGN 4096u
 
 /*
- * struct map_array - @values: max_entries * @stride bytes, 64-byte aligned, inside @memory
+ * struct map_array - @values: max_entries * @stride bytes, aligned, inside @memory
  * struct map_hash is map_hash.c's own.
  */
 struct map_array {
@@ -46,6 +48,7 @@ struct map_array {
 /*
  * struct pp_bpf_map - @ops is NULL until the map is created
  * @section, @offset: the definition's place in the file; what relocations name a map by
+ * @align: of an array's first value, a power of two up to MAP_MAX_ALIGN; below 64 it is 64
  */
 struct pp_bpf_map {
 	const struct map_ops *ops;
@@ -57,6 +60,7 @@ struct pp_bpf_map {
 	struct pp_bpf_map_info info;
 	uint32_t section;
 	uint64_t offset;
+	uint32_t align;
 };
 
 /*

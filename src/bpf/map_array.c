@@ -12,7 +12,7 @@
 #include "bpf/map.h"
 
 #define FLAGS ((uint32_t)(MAP_NUMA_NODE | MAP_RDONLY_PROG | MAP_MMAPABLE))
-#define STORAGE_ALIGN 64u
+#define MIN_ALIGN 64u
 /* What the kernel bounds an array by, too. */
 #define MAX_STORAGE ((uint64_t)UINT32_MAX)
 
@@ -21,7 +21,7 @@ static int array_create(struct pp_bpf_map *map)
 	struct map_array *array = &map->array;
 	const struct pp_bpf_map_info *info = &map->info;
 	uint64_t stride = ((uint64_t)info->value_size + MAP_ALIGN - 1) / MAP_ALIGN * MAP_ALIGN;
-	uintptr_t at;
+	size_t align = map->align > MIN_ALIGN ? map->align : MIN_ALIGN;
 
 	if (info->flags & ~FLAGS)
 		return -EINVAL;
@@ -30,11 +30,10 @@ static int array_create(struct pp_bpf_map *map)
 	if (stride > MAX_STORAGE / info->max_entries)
 		return -E2BIG;
 	/* calloc() leaves large arrays to be zeroed by the kernel when they are touched. */
-	array->memory = calloc(1, stride * info->max_entries + STORAGE_ALIGN);
+	array->memory = calloc(1, stride * info->max_entries + align);
 	if (!array->memory)
 		return -ENOMEM;
-	at = (uintptr_t)array->memory;
-	array->values = (uint8_t *)array->memory + (STORAGE_ALIGN - at % STORAGE_ALIGN);
+	array->values = (uint8_t *)array->memory + (align - (uintptr_t)array->memory % align);
 	array->stride = stride;
 	return 0;
 }

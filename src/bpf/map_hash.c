@@ -2,6 +2,9 @@
 /*
  * map_hash.c - BPF_MAP_TYPE_HASH on liburcu's lock-free table (flavour urcu-bp)
  *
+ * Lookups, and updates of keys that are there, take no lock. A new key and a delete take the
+ * map's, for its table and its count change together: a map is full when it says so.
+ *
  * An update never writes to a value that others may be reading: it puts a new element in
  * the place of the old one. Elements that left a table are retired, not freed: programs in
  * read-side sections may hold their values, and a program's own helper call cannot wait.
@@ -15,6 +18,7 @@
  * would be a thread's work, too. Beyond MAX_BUCKETS entries chains grow longer.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -22,6 +26,7 @@
 #include <urcu/rculfhash.h>
 
 #include "bpf/map.h"
+#include "bpf/rcu.h"
 
 #define FLAGS ((uint32_t)(MAP_NO_PREALLOC | MAP_NUMA_NODE | MAP_ZERO_SEED | MAP_RDONLY_PROG))
 #define RETIRED_MAX ((size_t)1 << 20)
@@ -36,11 +41,12 @@ struct element {
 	uint8_t data[] __attribute__((aligned(MAP_ALIGN)));
 };
 
-/* @count: elements in the table and those about to be; never above max_entries for long */
+/* @lock: held while keys come and go, so that @count is the number of them in the table */
 struct map_hash {
 	struct cds_lfht *table;
 	uint64_t seed;
 	size_t value_at; /* in an element's data */
+	pthread_mutex_t lock;
 	uint32_t count;
 };
 
@@ -57,6 +63,8 @@ struct wanted {
 	const void *key;
 	size_t size;
 };
+
+char rcu_sections;
 
 /* @bytes is a hint: a retirement may be counted in one batch and freed in the next. */
 static struct {
@@ -87,7 +95,7 @@ void map_reclaim_all(void)
 
 	__atomic_store_n(&retired.bytes, 0, __ATOMIC_RELAXED);
 	element = __atomic_exchange_n(&retired.head, NULL, __ATOMIC_ACQUIRE);
-	urcu_bp_synchronize_rcu();
+	rcu_wait();
 	for (; element; element = next) {
 		next = element->retired;
 		free(element);
@@ -129,6 +137,7 @@ static int matches(struct cds_lfht_node *node, const void *key)
 {
 	const struct wanted *wanted = key;
 
+	rcu_see(node);
 	return !memcmp(element_of(node)->data, wanted->key, wanted->size);
 }
 
@@ -173,6 +182,7 @@ static int hash_create(struct pp_bpf_map *map)
 		free(hash);
 		return -ENOMEM;
 	}
+	pthread_mutex_init(&hash->lock, NULL); /* cannot fail without attributes */
 	map->hash = hash;
 	return 0;
 }
@@ -183,14 +193,15 @@ static void hash_destroy(struct pp_bpf_map *map)
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;
 
-	urcu_bp_read_lock();
+	rcu_enter();
 	cds_lfht_for_each(map->hash->table, &iter, node)
 	{
 		if (!cds_lfht_del(map->hash->table, node))
 			free(element_of(node));
 	}
-	urcu_bp_read_unlock();
+	rcu_leave();
 	cds_lfht_destroy(map->hash->table, NULL);
+	pthread_mutex_destroy(&map->hash->lock);
 	free(map->hash);
 	map->hash = NULL;
 }
@@ -217,38 +228,36 @@ static struct element *new_element(const struct pp_bpf_map *map, const void *key
 	cds_lfht_node_init(&element->node);
 	memcpy(element->data, key, map->info.key_size);
 	memcpy(element->data + map->hash->value_at, value, map->info.value_size);
+	rcu_publish(element);
 	return element;
 }
 
-static bool reserve_place(struct pp_bpf_map *map)
-{
-	uint32_t *count = &map->hash->count;
-
-	if (__atomic_add_fetch(count, 1, __ATOMIC_RELAXED) <= map->info.max_entries)
-		return true;
-	__atomic_sub_fetch(count, 1, __ATOMIC_RELAXED);
-	return false;
-}
-
-static void give_place(struct pp_bpf_map *map)
-{
-	__atomic_sub_fetch(&map->hash->count, 1, __ATOMIC_RELAXED);
-}
-
-/* 0, -E2BIG, or -EAGAIN: the key came to exist meanwhile. */
-static int add_new(struct pp_bpf_map *map, struct element *element)
+/* With the lock held: 0, -E2BIG, or -EAGAIN: the key came to exist before that. */
+static int add_locked(struct pp_bpf_map *map, struct element *element)
 {
 	struct wanted wanted = {element->data, map->info.key_size};
+	struct map_hash *hash = map->hash;
 	struct cds_lfht_node *there;
+	struct cds_lfht_iter iter;
 
-	if (!reserve_place(map))
-		return -E2BIG;
-	there = cds_lfht_add_unique(map->hash->table, hash_key(map, element->data), matches,
-				    &wanted, &element->node);
-	if (there == &element->node)
-		return 0;
-	give_place(map);
-	return -EAGAIN;
+	if (hash->count == map->info.max_entries)
+		return find(map, element->data, &iter) ? -EAGAIN : -E2BIG;
+	there = cds_lfht_add_unique(hash->table, hash_key(map, element->data), matches, &wanted,
+				    &element->node);
+	if (there != &element->node)
+		return -EAGAIN;
+	hash->count++;
+	return 0;
+}
+
+static int add_new(struct pp_bpf_map *map, struct element *element)
+{
+	int err;
+
+	pthread_mutex_lock(&map->hash->lock);
+	err = add_locked(map, element);
+	pthread_mutex_unlock(&map->hash->lock);
+	return err;
 }
 
 /* 0, or -EAGAIN: the old element is gone or was replaced meanwhile. */
@@ -295,14 +304,31 @@ static int hash_update(struct pp_bpf_map *map, const void *key, const void *valu
 	return err;
 }
 
+/*
+ * With the lock held: the element that left the table, or NULL. If one that was found cannot
+ * be unlinked, it has been replaced meanwhile, and the key is still there.
+ */
+static struct cds_lfht_node *unlink_locked(struct pp_bpf_map *map, const void *key)
+{
+	struct cds_lfht_node *node;
+	struct cds_lfht_iter iter;
+
+	do {
+		node = find(map, key, &iter);
+	} while (node && cds_lfht_del(map->hash->table, node));
+	map->hash->count -= node != NULL;
+	return node;
+}
+
 static int hash_erase(struct pp_bpf_map *map, const void *key)
 {
-	struct cds_lfht_iter iter;
-	struct cds_lfht_node *node = find(map, key, &iter);
+	struct cds_lfht_node *node;
 
-	if (!node || cds_lfht_del(map->hash->table, node))
+	pthread_mutex_lock(&map->hash->lock);
+	node = unlink_locked(map, key);
+	pthread_mutex_unlock(&map->hash->lock);
+	if (!node)
 		return -ENOENT;
-	give_place(map);
 	retire(map, node);
 	return 0;
 }
@@ -320,6 +346,7 @@ static int hash_next_key(const struct pp_bpf_map *map, const void *key, void *ne
 	node = cds_lfht_iter_get_node(&iter);
 	if (!node)
 		return -ENOENT;
+	rcu_see(node);
 	memcpy(next, element_of(node)->data, map->info.key_size);
 	return 0;
 }

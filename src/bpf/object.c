@@ -75,6 +75,7 @@ static void log_named(void *ctx, const char *message)
 	char line[640];
 
 	snprintf(line, sizeof(line), "%s: %s", object->opts.name, message);
+	log_clean(line);
 	object->opts.log(object->opts.log_ctx, line);
 }
 
@@ -86,6 +87,7 @@ static void free_object(struct pp_bpf_object *object)
 	free(object->source.places);
 	free(object->source.slots);
 	free(object->funcs);
+	free(object->aliases);
 	free(object->progs);
 	free(object->maps);
 	free(object->registered);
@@ -107,15 +109,17 @@ static int new_object(const struct pp_bpf_opts *opts, const char *name, struct p
 	err = opts_copy(&object->opts, sizeof(object->opts), opts, OPTS_FIRST);
 	if (err)
 		goto free_object;
-	err = -EINVAL;
-	if (object->opts.flags & ~FLAGS)
-		goto free_object;
 	err = -ENOMEM;
 	object->opts.name = object_name(object, object->opts.name ? object->opts.name : name);
 	if (!object->opts.name)
 		goto free_object;
 	if (object->opts.log)
 		object->log = (struct log){log_named, object};
+	if (object->opts.flags & ~FLAGS) {
+		err = log_error(&object->log, -EINVAL, "unknown flags 0x%x",
+				object->opts.flags & ~FLAGS);
+		goto free_object;
+	}
 	*out = object;
 	return 0;
 free_object:
@@ -252,16 +256,30 @@ out:
 	return err;
 }
 
+/* Why a helper cannot be registered, or NULL. */
+static const char *helper_fault(const struct helper *helper)
+{
+	if (!helper->name || !*helper->name)
+		return "it has no name";
+	if (helper->nargs > 5)
+		return "more than 5 arguments";
+	if (!helper->fn)
+		return "it has no function";
+	return helper->id > INT32_MAX ? "the number is above 2147483647" : NULL;
+}
+
 int pp_bpf_register(struct pp_bpf_object *object, uint32_t id, const char *name, unsigned int nargs,
 		    pp_bpf_helper_fn fn)
 {
-	struct helper helper = {.id = id, .nargs = nargs, .fn = fn};
+	struct helper helper = {.id = id, .nargs = nargs, .name = name, .fn = fn};
+	const char *fault = helper_fault(&helper);
 	struct helper *helpers;
 
 	if (object->loaded)
-		return -EBUSY;
-	if (!name || !*name || nargs > 5 || !fn || id > INT32_MAX)
-		return -EINVAL;
+		return log_error(&object->log, -EBUSY, "helper %u: the object is loaded already",
+				 id);
+	if (fault)
+		return log_error(&object->log, -EINVAL, "helper %u: %s", id, fault);
 	helper.name = object_name(object, name);
 	if (!helper.name)
 		return -ENOMEM;

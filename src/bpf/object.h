@@ -49,6 +49,12 @@ struct pp_bpf_prog {
 	pp_bpf_entry_fn native;
 };
 
+/* A further name of a function, known outside; names are the object's. */
+struct alias {
+	const char *name;
+	uint32_t func;
+};
+
 /* A name that lives as long as its object. */
 struct name {
 	struct name *next;
@@ -69,7 +75,8 @@ struct pp_bpf_object {
 	struct name *names;
 	struct source source;
 	struct func *funcs;
-	uint32_t nfuncs, nprogs, nmaps, nregistered;
+	struct alias *aliases;
+	uint32_t nfuncs, naliases, nprogs, nmaps, nregistered;
 	struct pp_bpf_prog *progs;
 	struct pp_bpf_map *maps;
 	struct helper *registered;

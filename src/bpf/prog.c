@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <urcu-bp.h>
 
 #include "bpf/helper.h"
 #include "bpf/object.h"
+#include "bpf/rcu.h"
 
 #define LINE_MAX_TEXT 256
 
@@ -19,11 +19,24 @@ struct pp_bpf_prog *pp_bpf_prog_next(struct pp_bpf_object *object, const struct 
 	return next < object->nprogs ? &object->progs[next] : NULL;
 }
 
+static struct pp_bpf_prog *prog_of(struct pp_bpf_object *object, uint32_t func)
+{
+	for (uint32_t i = 0; i < object->nprogs; i++) {
+		if (object->progs[i].func == func)
+			return &object->progs[i];
+	}
+	return NULL;
+}
+
 struct pp_bpf_prog *pp_bpf_prog_by_name(struct pp_bpf_object *object, const char *name)
 {
 	for (uint32_t i = 0; i < object->nprogs; i++) {
 		if (!strcmp(pp_bpf_prog_name(&object->progs[i]), name))
 			return &object->progs[i];
+	}
+	for (uint32_t i = 0; i < object->naliases; i++) {
+		if (!strcmp(object->aliases[i].name, name))
+			return prog_of(object, object->aliases[i].func);
 	}
 	return NULL;
 }
@@ -40,12 +53,12 @@ const char *pp_bpf_prog_section(const struct pp_bpf_prog *prog)
 
 void pp_bpf_enter(void)
 {
-	urcu_bp_read_lock();
+	rcu_enter();
 }
 
 void pp_bpf_leave(void)
 {
-	urcu_bp_read_unlock();
+	rcu_leave();
 	map_reclaim();
 }
 
@@ -98,14 +111,14 @@ int pp_bpf_image(const struct pp_bpf_object *object, struct pp_block *image)
 	return 0;
 }
 
-/* struct listing - @seen and @queue: functions that were met, by number and in that order */
+/* struct listing - functions that were met: @seen by number, @queue in that order, some @listed */
 struct listing {
 	const struct pp_bpf_object *object;
 	pp_bpf_line_fn fn;
 	void *ctx;
 	bool *seen;
 	uint32_t *queue;
-	uint32_t queued;
+	uint32_t queued, listed;
 };
 
 static void enqueue(struct listing *listing, uint32_t func)
@@ -169,24 +182,51 @@ static void list_func(struct listing *listing, uint32_t number)
 		list_insn(listing, func, number, i);
 }
 
+/* A function and all that it calls, but for those that were met before. */
+static void list_from(struct listing *listing, uint32_t func)
+{
+	enqueue(listing, func);
+	while (listing->listed < listing->queued)
+		list_func(listing, listing->queue[listing->listed++]);
+}
+
+static int listing_init(struct listing *listing, const struct pp_bpf_object *object,
+			pp_bpf_line_fn fn, void *ctx)
+{
+	*listing = (struct listing){.object = object, .fn = fn, .ctx = ctx};
+	if (!object->loaded)
+		return -EINVAL;
+	listing->seen = calloc(object->nfuncs, sizeof(*listing->seen));
+	listing->queue = calloc(object->nfuncs, sizeof(*listing->queue));
+	return listing->seen && listing->queue ? 0 : -ENOMEM;
+}
+
+static void listing_fini(struct listing *listing)
+{
+	free(listing->queue);
+	free(listing->seen);
+}
+
 int pp_bpf_prog_lines(const struct pp_bpf_prog *prog, pp_bpf_line_fn fn, void *ctx)
 {
-	struct listing listing = {.object = prog->object, .fn = fn, .ctx = ctx};
-	uint32_t nfuncs = prog->object->nfuncs;
-	int err = -ENOMEM;
+	struct listing listing;
+	int err = listing_init(&listing, prog->object, fn, ctx);
 
-	if (!prog->object->loaded)
-		return -EINVAL;
-	listing.seen = calloc(nfuncs, sizeof(*listing.seen));
-	listing.queue = calloc(nfuncs, sizeof(*listing.queue));
-	if (!listing.seen || !listing.queue)
-		goto free_listing;
-	enqueue(&listing, prog->func);
-	for (uint32_t i = 0; i < listing.queued; i++)
-		list_func(&listing, listing.queue[i]);
-	err = 0;
-free_listing:
-	free(listing.queue);
-	free(listing.seen);
+	if (!err)
+		list_from(&listing, prog->func);
+	listing_fini(&listing);
+	return err;
+}
+
+int pp_bpf_lines(const struct pp_bpf_object *object, pp_bpf_line_fn fn, void *ctx)
+{
+	struct listing listing;
+	int err = listing_init(&listing, object, fn, ctx);
+
+	for (uint32_t i = 0; i < object->nprogs && !err; i++)
+		list_from(&listing, object->progs[i].func);
+	for (uint32_t i = 0; i < object->nfuncs && !err; i++)
+		list_from(&listing, i);
+	listing_fini(&listing);
 	return err;
 }

@@ -30,16 +30,16 @@ enum {
 /* src of a 64-bit load: RFC 9669 section 5.4 */
 enum { LOAD_MAP = 1, LOAD_VALUE = 2 };
 
-/* One relocation: the @symbol's address for the @place at offset of section @target. */
+/* One relocation, of section @table: the @symbol's address for a place in section @target. */
 struct site {
 	const struct pp_bpf_object *object;
 	const struct elf_symbol *symbol;
 	struct elf_reloc reloc;
-	uint32_t target;
+	uint32_t table, target;
 };
 
-__attribute__((format(printf, 3, 4))) static int refuse(const struct site *site, int err,
-							const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(const struct site *site, const char *format,
+						      ...)
 {
 	const struct elf *elf = &site->object->source.elf;
 	const struct elf_symbol *symbol = site->symbol;
@@ -52,11 +52,12 @@ __attribute__((format(printf, 3, 4))) static int refuse(const struct site *site,
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	return log_error(&site->object->log, err,
-			 "section '%s' +0x%" PRIx64 ": relocation %u against '%s': %s",
-			 elf->sections[site->target].name, site->reloc.offset, site->reloc.type,
-			 name, why);
+	log_line(&site->object->log, "section '%s' +0x%" PRIx64 ": relocation %u against '%s': %s",
+		 elf->sections[site->target].name, site->reloc.offset, site->reloc.type, name, why);
 }
+
+/* A macro, as log_error() is. */
+#define refuse(site, error, ...) (say((site), __VA_ARGS__), (error))
 
 static struct place place_of(const struct site *site)
 {
@@ -65,6 +66,34 @@ static struct place place_of(const struct site *site)
 	if (!site->symbol->section || site->symbol->section >= source->elf.nsections)
 		return (struct place){PLACE_NONE, 0};
 	return source->places[site->symbol->section];
+}
+
+/* Undefined symbols have no type: what a table calls is a function. */
+static bool is_called(const struct site *site)
+{
+	const struct elf *elf = &site->object->source.elf;
+	uint64_t count = elf->sections[site->table].size / sizeof(Elf64_Rel);
+
+	for (uint64_t i = 0; i < count; i++) {
+		struct elf_reloc reloc = elf_reloc_at(elf, site->table, i);
+
+		if (reloc.symbol == site->reloc.symbol && reloc.type == RELOC_64_32)
+			return true;
+	}
+	return false;
+}
+
+static int refuse_nowhere(const struct site *site)
+{
+	if (site->symbol->section == ELF_COMMON)
+		return refuse(site, -ENOTSUP,
+			      "it is COMMON, in no section (compile with "
+			      "-fno-common)");
+	if (site->symbol->section)
+		return refuse(site, -ENOEXEC, "its section holds neither maps nor data");
+	if (is_called(site))
+		return refuse(site, -ENOTSUP, "the address of a function that nothing defines");
+	return refuse(site, -ENOTSUP, "extern variables are not supported");
 }
 
 /* Data or a map, @addend behind the symbol: the map, and the offset in its value. */
@@ -90,9 +119,7 @@ static int find_map(const struct site *site, int64_t addend, struct pp_bpf_map *
 		return refuse(site, -ENOEXEC, "no map is defined there");
 	case PLACE_NONE: break;
 	}
-	if (!site->symbol->section)
-		return refuse(site, -ENOTSUP, "extern variables are not supported");
-	return refuse(site, -ENOEXEC, "its section holds neither maps nor data");
+	return refuse_nowhere(site);
 }
 
 static void put_imm(uint8_t *slot, uint32_t imm)
@@ -134,7 +161,7 @@ static int call_helper(const struct site *site, uint8_t *slot)
 	const struct helper *helper = helper_by_name(site->object, site->symbol->name);
 
 	if (!helper)
-		return refuse(site, -ENOENT, "no such helper");
+		return refuse(site, -ENOENT, "a function that nothing defines, and no such helper");
 	put_src(slot, 0);
 	put_imm(slot, helper->id);
 	return 0;
@@ -215,7 +242,11 @@ static int apply_table(const struct pp_bpf_object *object, uint32_t table,
 		       int (*apply)(const struct site *site, void *to), void *to)
 {
 	const struct elf *elf = &object->source.elf;
-	struct site site = {.object = object, .target = elf->sections[table].info};
+	struct site site = {
+		.object = object,
+		.table = table,
+		.target = elf->sections[table].info,
+	};
 	int64_t count = elf_relocs(elf, table, &object->log);
 	int err = count < 0 ? (int)count : 0;
 

@@ -16,9 +16,14 @@
 
 _Static_assert(PACK_SIZE == OS_HUGE, "a pack is one huge page");
 
+static struct log log_of(const struct pp_opts *opts)
+{
+	return (struct log){.fn = opts->log, .ctx = opts->log_ctx};
+}
+
 static int check_opts(struct pp_opts *opts)
 {
-	const struct log log = {.fn = opts->log, .ctx = opts->log_ctx};
+	const struct log log = log_of(opts);
 
 	if (opts->flags & ~FLAGS)
 		return log_error(&log, -EINVAL, "unknown flags %#x", opts->flags);
@@ -95,18 +100,31 @@ static void unreserve(struct pp_heap *heap)
 	index_fini(&heap->index);
 }
 
+static int reserve_and_choose(struct pp_heap *heap, const struct pp_opts *opts, size_t packs)
+{
+	int err = reserve(heap, packs, opts->anchor);
+
+	if (err)
+		return log_error(&heap->mem.log, err, "no %zu bytes of addresses: %s",
+				 packs * PACK_SIZE, strerror(-err));
+	err = writer_choose(&heap->mem, opts->writer);
+	if (err)
+		unreserve(heap);
+	return err;
+}
+
+/* Writers need addresses of their own, so that a reservation may be too large for them too. */
 static int reserve_most(struct pp_heap *heap, const struct pp_opts *opts)
 {
 	size_t packs = opts->reserve / PACK_SIZE;
-	int err = reserve(heap, packs, opts->anchor);
+	int err = reserve_and_choose(heap, opts, packs);
 
-	while (err && packs > 1) {
+	while (err == -ENOMEM && packs > 1) {
 		packs /= 2;
-		err = reserve(heap, packs, opts->anchor);
+		log_line(&heap->mem.log, "trying a reservation of %zu bytes", packs * PACK_SIZE);
+		err = reserve_and_choose(heap, opts, packs);
 	}
-	if (err)
-		return log_error(&heap->mem.log, err, "not even %zu bytes of addresses", PACK_SIZE);
-	return 0;
+	return err;
 }
 
 /* Cut short rather than refused: it is there to be read. */
@@ -135,7 +153,7 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 {
 	int err;
 
-	heap->mem.log = (struct log){.fn = opts->log, .ctx = opts->log_ctx};
+	heap->mem.log = log_of(opts);
 	heap->mem.flags = opts->flags;
 	set_name(&heap->mem, opts->name);
 	heap->mem.fd = -1;
@@ -144,11 +162,6 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	err = reserve_most(heap, opts);
 	if (err)
 		return err;
-	err = writer_choose(&heap->mem, opts->writer);
-	if (err) {
-		unreserve(heap);
-		return err;
-	}
 	index_grow(&heap->index, 0, PACK_STEP_CHUNKS);
 	heap->stats.writer = heap->mem.writer->id;
 	heap->stats.reserved = heap->mem.size;
@@ -164,19 +177,33 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	return log_error(&heap->mem.log, err, "keeping code out of children of fork()");
 }
 
+/* Options of a later version have all fields of this one; where @size is wrong, nobody knows. */
+static int copy_opts(struct pp_opts *own, const struct pp_opts *opts)
+{
+	int err = opts_copy(own, sizeof(*own), opts, sizeof(*own));
+	struct log log;
+
+	if (!err)
+		return check_opts(own);
+	if (err != -E2BIG)
+		return err;
+	log = log_of(opts);
+	return log_error(&log, err, "options that this version does not know");
+}
+
 int pp_heap_new(const struct pp_opts *opts, struct pp_heap **out)
 {
 	struct pp_opts own;
 	struct pp_heap *heap;
-	int err = opts_copy(&own, sizeof(own), opts, sizeof(own));
+	struct log log;
+	int err = copy_opts(&own, opts);
 
-	if (!err)
-		err = check_opts(&own);
 	if (err)
 		return err;
+	log = log_of(&own);
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)
-		return -ENOMEM;
+		return log_error(&log, -ENOMEM, "no memory for a heap");
 	err = heap_init(heap, &own);
 	if (err) {
 		free(heap);
@@ -207,7 +234,7 @@ void heap_failed(struct pp_heap *heap, uint64_t *counter)
 
 int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block)
 {
-	size_t chunk = heap_chunk(heap, pc), first;
+	size_t chunk = heap_chunk(heap, pc), first, chunks;
 
 	if (heap->fork.lost || (heap->mem.flags & PP_NOFORK && heap_is_in_child(heap)))
 		return -EPERM;
@@ -216,8 +243,11 @@ int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block
 	first = index_block(&heap->index, chunk);
 	if (first == INDEX_NONE)
 		return -ENOENT;
+	chunks = index_size(&heap->index, first);
+	if (chunk >= first + chunks)
+		return -ENOENT; /* the block that @pc was in went away meanwhile */
 	block->rx = heap_rx(heap, first);
-	block->size = index_size(&heap->index, first) * PP_CHUNK;
+	block->size = chunks * PP_CHUNK;
 	return 0;
 }
 

@@ -311,10 +311,11 @@ static void each_part(struct index *ix, size_t at, size_t chunks,
 
 void index_take(struct index *ix, size_t at, size_t chunks)
 {
-	bitmap_clear(ix->first, at, chunks);
 	bitmap_clear(ix->dying, at, 1);
 	bitmap_set(ix->open, at, 1);
+	/* Never clear and set again: a reader in the block in front may be looking for its end. */
 	bitmap_set(ix->first, at, 1);
+	bitmap_clear(ix->first, at + 1, chunks - 1);
 	bitmap_set(ix->used, at, chunks);
 	each_part(ix, at, chunks, take_from_pack);
 }

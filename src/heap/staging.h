@@ -6,8 +6,9 @@
  *	                 ^ code.rw          ^ guard, traps
  *
  * The buffers of all open blocks are in a table by chunk. A buffer is claimed only if both its
- * chunk and its address are as told: an old copy of a struct pp_code claims nothing. Of the
- * buffers that have ended, a few of each size are kept for the next blocks.
+ * chunk and its address are as told: an old copy of a struct pp_code claims nothing, unless a
+ * new block has got both the chunk and the buffer. Of the buffers that have ended, a few of each
+ * size are kept for the next blocks.
  *
  * Lock: the heap's, for the table. A buffer taken out of it is its taker's.
  */

@@ -25,7 +25,9 @@ static int count_huge(const struct pp_heap *heap, struct pp_stats *stats)
 
 	pp_heap_range(heap, &lo, &hi);
 	err = os_huge_bytes(lo, hi, &stats->huge);
-	return err == -ENOMEM ? err : 0;
+	if (!err || err == -ENOENT)
+		return 0;
+	return log_error(&heap->mem.log, err, "pp_stats: /proc/self/smaps: %s", strerror(-err));
 }
 
 int pp_stats(const struct pp_heap *heap, struct pp_stats *out)
@@ -35,7 +37,7 @@ int pp_stats(const struct pp_heap *heap, struct pp_stats *out)
 	int err;
 
 	if (size < sizeof(stats))
-		return -EINVAL;
+		return log_error(&heap->mem.log, -EINVAL, "pp_stats: no size %zu", size);
 	err = heap_enter(heap);
 	if (err)
 		return err;

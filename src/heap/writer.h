@@ -5,10 +5,11 @@
  *	| pack 0 | pack 1 |: faulting  | pack 2 ... | guard page |
  *	^ base     R-X    ^ grown so far
  *
- * Invariant: the grown part of a pack is R-X and holds code of blocks or traps, nothing else; it
- * never was writable at its address. The rest of its 2 MiB faults. Nothing here takes a lock:
- *callers see to it that no two calls concern the same pack's mapping, or the same chunks, at the
- *same time.
+ * Invariant: the grown part of a pack is R-X and holds code of blocks or traps, nothing else (but
+ * for the poke writer's zeros while it is being mapped, when nobody knows its address); it never
+ * was writable at its address. The rest of its 2 MiB faults. Nothing here takes a lock: callers
+ * see to it that no two calls concern the same pack's mapping, or the same chunks, at the same
+ * time.
  */
 #ifndef HEAP_WRITER_H
 #define HEAP_WRITER_H

@@ -64,6 +64,8 @@ static size_t put_prologue(struct compile *c, size_t at)
 	struct jit_ctx *jit = &c->jit;
 
 	insn_begin(c, at);
+	jit->arch->zero(jit, flow_outside_undefined(jit->flow, jit->unit, jit->func));
+	jit->inner[jit->func] = (uint32_t)jit_here(jit);
 	jit->arch->prologue(jit);
 	jit->arch->zero(jit, flow_entry_undefined(jit->flow, jit->unit, jit->func));
 	return insn_end(c);
@@ -231,6 +233,7 @@ static void compile_fini(struct compile *c)
 	free(c->jit.at);
 	free(c->jit.guess);
 	free(c->jit.entry);
+	free(c->jit.inner);
 	free(c->jit.has_calls);
 	free(c->guess_entry);
 	free(c->scratch);
@@ -250,9 +253,10 @@ static int compile_init(struct compile *c)
 
 	c->jit.at = calloc(unit->nins + (size_t)1, sizeof(*c->jit.at));
 	c->jit.entry = calloc(unit->nfuncs + (size_t)1, sizeof(*c->jit.entry));
+	c->jit.inner = calloc(unit->nfuncs, sizeof(*c->jit.inner));
 	c->scratch = calloc(1, c->jit.arch->max_ins);
 	c->jit.has_calls = calloc(unit->nfuncs, sizeof(*c->jit.has_calls));
-	if (!c->jit.at || !c->jit.entry || !c->scratch || !c->jit.has_calls)
+	if (!c->jit.at || !c->jit.entry || !c->jit.inner || !c->scratch || !c->jit.has_calls)
 		return -ENOMEM;
 	for (uint32_t f = 0; f < unit->nfuncs; f++)
 		c->jit.has_calls[f] = has_calls(unit, &unit->funcs[f]);

@@ -71,10 +71,11 @@ struct jit_ctx {
 	uintptr_t rx;          /* address of the image; meaningless while sizing */
 	uint8_t *pos, *start;
 	size_t start_at;
-	uint32_t *at, *guess;   /* nins offsets each */
-	uint32_t *entry;        /* nfuncs + 1: where each prologue is; the end */
-	bool *has_calls;        /* by function: is there a call in it? */
-	uint32_t func;          /* the one being emitted */
+	uint32_t *at, *guess; /* nins offsets each */
+	uint32_t *entry;      /* nfuncs + 1: where each function is entered from outside; the end */
+	uint32_t *inner;      /* nfuncs: where by local calls, whose r3 .. r5 are arguments */
+	bool *has_calls;      /* by function: is there a call in it? */
+	uint32_t func;        /* the one being emitted */
 	struct jit_frame frame; /* its own, set by arch->prologue */
 	uint32_t exit;
 };

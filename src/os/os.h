@@ -108,6 +108,7 @@ int os_seal_code(void *at, size_t size);
 /*
  * os_huge_bytes - bytes of lo .. hi-1 on huge pages, by /proc/self/smaps
  * Counts AnonHugePages, ShmemPmdMapped and FilePmdMapped of mappings that lie within.
+ * Return: 0, or -errno (-ENOENT: no /proc, or a kernel without smaps).
  */
 int os_huge_bytes(uintptr_t lo, uintptr_t hi, uint64_t *bytes);
 

@@ -51,7 +51,7 @@ int os_huge_bytes(uintptr_t lo, uintptr_t hi, uint64_t *bytes)
 		if (!parse_range(line, &from, &to) && from >= lo && to <= hi)
 			sum += parse_huge(line);
 	}
-	err = feof(file) ? 0 : -ENOMEM;
+	err = feof(file) ? 0 : -errno;
 	free(line);
 	fclose(file);
 	if (!err)

@@ -168,6 +168,8 @@ static int end_repeat(struct assembly *as)
 		return refuse(as, ".end without .repeat");
 	if (as->nlabels + as->nfixups != as->repeat_marks)
 		return refuse(as, "label in .repeat");
+	if (!len)
+		return refuse(as, "empty .repeat");
 	for (; as->repeat > 1; as->repeat--) {
 		err = make_room(as, len);
 		if (err)

@@ -56,7 +56,7 @@ static int read_text(struct file *file)
 	if (from)
 		fclose(from);
 	if (err)
-		log_error(file->log, err, "%s: %s", file->path, strerror(-err));
+		log_line(file->log, "%s: %s", file->path, strerror(-err));
 	return err;
 }
 
@@ -164,7 +164,7 @@ static void add_path(void *ctx, const char *message)
 {
 	const struct file *file = ctx;
 
-	log_error(file->log, 0, "%s:%s", file->path, message);
+	log_line(file->log, "%s:%s", file->path, message);
 }
 
 static int parse_program(struct file *file, struct test_case *tc)

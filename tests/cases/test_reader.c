@@ -132,6 +132,7 @@ static void malformed_text_is_named(void **state)
 		{".repeat 2\nexit", "1: .repeat without .end"},
 		{".repeat 0\nexit\n.end", "1: bad .repeat count"},
 		{".repeat -1\nexit\n.end", "1: bad .repeat count"},
+		{".repeat 2\n.end", "2: empty .repeat"},
 		{".end", "1: .end without .repeat"},
 		{".repeat 2\n.repeat 2\n", "2: .repeat within .repeat"},
 		{".repeat 2\na: exit\n.end", "3: label in .repeat"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* progs - what the command's tests run: r1 is the data, r2 its length */
-#include <linux/types.h>
 #include <linux/bpf.h>
+#include <linux/types.h>
 
 #include <bpf/bpf_helpers.h>
 

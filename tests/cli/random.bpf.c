@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* random - programs that no two runs agree on, and one that all do */
-#include <linux/types.h>
 #include <linux/bpf.h>
+#include <linux/types.h>
 
 #include <bpf/bpf_helpers.h>
 

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """progpack dump: the listing to the letter, native code beside it."""
+import os
 import platform
+import pty
 import re
+import subprocess
+import time
 
-from tap import EXIT, OBJECTS, Skip, call, failure, has, ins, main, mov, progpack, same, test
+from tap import (EXIT, OBJECTS, PROGPACK, TIMEOUT, Skip, call, failure, has, ins, main, mov,
+                 progpack, same, temporary, test)
 
 PROGS = OBJECTS / "progs.bpf.o"
 
@@ -81,6 +86,44 @@ def one_program_with_what_it_calls():
 def no_line_ends_in_a_blank():
     for text in (dump(PROGS), dump(PROGS, "--native")):
         assert not re.search(r"[ \t]$", text, re.M), text
+
+
+@test
+def calls_into_another_section_show_no_distance():
+    has(dump(PROGS), " call <total>\n")
+    assert " <total>" not in dump("--raw", "-", stdin=LISTED)
+
+
+def many_functions(count):
+    """main, which calls @count functions, all of them behind it."""
+    calls = b"".join(ins(0x85, src=1, imm=count + i) for i in range(count))
+    return calls + EXIT + b"".join(mov(0, i) + EXIT for i in range(count))
+
+
+@test
+def many_functions_are_listed_in_time():
+    text = dump("--raw", "-", stdin=many_functions(100000))
+    same(text.count("\nsub_"), 100000)
+    same(text.count("\n"), 100000 + 2 + 100000 * 4)
+
+
+@test
+def progress_shows_on_a_terminal():
+    """The listing waits for a reader until progress is due."""
+    ours, theirs = pty.openpty()
+    with temporary(many_functions(20000)) as file:
+        process = subprocess.Popen([PROGPACK, "dump", "--raw", file.name], stdout=subprocess.PIPE,
+                                   stderr=theirs)
+        try:
+            time.sleep(2.5)
+            process.communicate(timeout=TIMEOUT)
+            same(process.returncode, 0)
+            assert re.match(rb"\rdump: \d+ %", os.read(ours, 4096))
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
+            os.close(theirs)
 
 
 @test

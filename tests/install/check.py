@@ -47,6 +47,14 @@ def flags(package, env):
     return found.stdout.split()
 
 
+def check_symbols(tap, archive, prefix):
+    """A static library must not fill its users' name space."""
+    listed = run("nm", "--defined-only", "--extern-only", str(archive))
+    names = [line.split()[-1] for line in listed.stdout.splitlines() if len(line.split()) == 3]
+    strange = [name for name in names if not name.startswith(prefix)]
+    tap.check(names and not strange, f"{archive.name} shows {prefix}* alone", "\n".join(strange))
+
+
 def build_and_run(tap, env, out, source, package, compiler, args=()):
     exe = str(out / source.stem)
     language = ["-x", "c++"] if compiler == "g++" else []
@@ -87,6 +95,8 @@ def main(source, build):
         text = build_and_run(tap, env, out, examples / "filter.c", "progpack-bpf", "gcc",
                              [str(pathlib.Path(build) / "tests/install/filter.bpf.o")])
         tap.check(text == "dropped 14, verdict on the last 2\n", "filter counts what it drops", text)
+        for name, prefix in (("libprogpack.a", "pp_"), ("libprogpack-bpf.a", "pp_bpf_")):
+            check_symbols(tap, next((out / "root").rglob(name)), prefix)
         readme = (pathlib.Path(source) / "README.md").read_text()
         body = (examples / "add.c").read_text().split("\n\n", 1)[0].split("*/\n", 2)[-1]
         tap.check(body.strip() in readme, "the README shows examples/add.c as it is")

@@ -76,8 +76,14 @@ __attribute__((noinline)) __u64 again(volatile __u64 *x)
 char space[300u << 20];
 #define BODY return (__u64)space
 #elif defined(ALIGNED)
-__attribute__((aligned(4096))) char page[4096] = {1};
+__attribute__((aligned(8192))) char page[8192] = {1};
 #define BODY return (__u64)page
+#elif defined(COMMON) /* built with -fcommon */
+__u64 nowhere;
+#define BODY return nowhere += len
+#elif defined(WEAK_FUNCTION)
+extern __attribute__((weak)) __u64 perhaps(__u64 x);
+#define BODY return perhaps ? perhaps(len) : 7
 #endif
 
 SEC("tc")

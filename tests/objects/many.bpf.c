@@ -17,8 +17,8 @@ static __attribute__((noinline)) u64 next(u64 x)
 	}
 #define TEN(n)                                                                                     \
 	PROG(n##0)                                                                                 \
-	PROG(n##1) PROG(n##2) PROG(n##3) PROG(n##4) PROG(n##5) PROG(n##6) PROG(n##7) PROG(n##8)    \
-		PROG(n##9)
+	PROG(n##1)                                                                                 \
+	PROG(n##2) PROG(n##3) PROG(n##4) PROG(n##5) PROG(n##6) PROG(n##7) PROG(n##8) PROG(n##9)
 
 /* 10 .. 49: no number is octal */
 TEN(1)

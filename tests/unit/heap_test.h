@@ -62,7 +62,7 @@ void *test_block(struct pp_heap *heap, size_t size, uint32_t value);
 bool is_traps(const void *bytes, size_t size);
 
 /*
- * run_child - run @body(@arg) in a child that has 20 s to live
+ * run_child - run @body(@arg) in a child that has 20 s to live, and that faults kill
  *
  * Return: as waitpid() has it; 0 if @body returned. Assert in it with CHECK() only.
  */

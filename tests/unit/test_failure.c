@@ -143,6 +143,7 @@ static void half_copy_that_stays_is_never_reused(void **state)
 {
 	struct pp_heap *heap = spied_heap(WRITER(state), 1);
 	struct pp_code code, next;
+	struct pp_block block;
 
 	assert_int_equal(pp_alloc(heap, 1000, &code), 0);
 	spy.fail_copy = spy.fail_fill = true;
@@ -150,9 +151,12 @@ static void half_copy_that_stays_is_never_reused(void **state)
 	spy.fail_copy = spy.fail_fill = false;
 	assert_int_equal(pp_free(heap, code.rx), -ESTALE);
 	assert_int_equal(pp_finalize(heap, &code, 1000), -ESTALE);
+	assert_int_equal(pp_lookup(heap, code.rx, &block), 0);
+	assert_int_equal(block.size, 1024);
 	assert_int_equal(pp_alloc(heap, 64, &next), 0);
 	assert_ptr_equal(next.rx, (uint8_t *)code.rx + 1024);
 	assert_int_equal(test_stats(heap).used, 1024 + 64);
+	assert_int_equal(test_stats(heap).blocks, 2);
 	assert_int_equal(test_stats(heap).open, 1);
 	pp_heap_free(heap);
 }

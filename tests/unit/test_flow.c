@@ -148,8 +148,6 @@ static void finds_what_calls_leave_undefined(void **state)
 	assert_int_equal(flow_undefined(&flow, &prog.unit, 2), R(4));
 	assert_int_equal(flow.funcs[0].writes & ~R1_R5, R(0) | R(6)); /* r6: zeroed at entry */
 	assert_int_equal(flow.funcs[1].writes, R(0) | R(6));
-	assert_false(flow.funcs[0].called);
-	assert_true(flow.funcs[1].called);
 	flow_fini(&flow);
 	prog_fini(&prog);
 }
@@ -167,18 +165,19 @@ static void finds_what_is_undefined_at_entry(void **state)
 	snprintf(text, sizeof(text), "call f\n exit\n f:\n %s", reads_all);
 	assert_int_equal(prog_asm(&prog, text), 0);
 	assert_int_equal(flow_init(&flow, &prog.unit), 0);
-	assert_int_equal(flow_entry_undefined(&flow, &prog.unit, 0), R(3) | R(4) | R(5));
+	assert_int_equal(flow_entry_undefined(&flow, &prog.unit, 0), 0);
+	assert_int_equal(flow_outside_undefined(&flow, &prog.unit, 0), R(3) | R(4) | R(5));
 	assert_int_equal(flow_entry_undefined(&flow, &prog.unit, 1), always);
-	flow_fini(&flow);
-	prog.unit.funcs[1].entry = true; /* and called: r3 .. r5 are arguments */
-	assert_int_equal(flow_init(&flow, &prog.unit), 0);
-	assert_int_equal(flow_entry_undefined(&flow, &prog.unit, 1), always);
+	assert_int_equal(flow_outside_undefined(&flow, &prog.unit, 1), 0);
+	prog.unit.funcs[1].entry = true;
+	assert_int_equal(flow_outside_undefined(&flow, &prog.unit, 1), R(3) | R(4) | R(5));
 	flow_fini(&flow);
 	prog_fini(&prog);
 
 	assert_int_equal(prog_asm(&prog, reads_all), 0);
 	assert_int_equal(flow_init(&flow, &prog.unit), 0);
-	assert_int_equal(flow_entry_undefined(&flow, &prog.unit, 0), always | R(3) | R(4) | R(5));
+	assert_int_equal(flow_entry_undefined(&flow, &prog.unit, 0), always);
+	assert_int_equal(flow_outside_undefined(&flow, &prog.unit, 0), R(3) | R(4) | R(5));
 	flow_fini(&flow);
 	prog_fini(&prog);
 }

@@ -32,7 +32,9 @@ static void options_are_checked(void **state)
 	assert_int_equal(pp_heap_new(&opts, &heap), -EINVAL);
 	next.opts.size = sizeof(next);
 	next.later = 1;
+	test_log[0] = 0;
 	assert_int_equal(pp_heap_new(&next.opts, &heap), -E2BIG);
+	assert_string_equal(test_log, "options that this version does not know\n");
 	assert_ptr_equal(heap, untouched);
 	next.later = 0;
 	assert_int_equal(pp_heap_new(&next.opts, &heap), 0);
@@ -392,6 +394,7 @@ static void stats_are_sized(void **state)
 	struct pp_stats small = {.size = sizeof(small) - 1, .reserved = 42};
 
 	assert_int_equal(pp_stats(heap, &small), -EINVAL);
+	assert_true(strstr(test_log, "pp_stats: no size "));
 	assert_int_equal(small.reserved, 42);
 	assert_int_equal(pp_stats(heap, &next.stats), 0);
 	assert_int_equal(next.stats.size, sizeof(next));

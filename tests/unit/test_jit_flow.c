@@ -230,6 +230,35 @@ static void test_local_args(void **state)
 }
 
 /*
+ * A program that another one calls: its r3 .. r5 are arguments then, and zero when it is run
+ * from outside.
+ */
+static void test_program_called_locally(void **state)
+{
+	struct native native;
+	struct prog prog;
+
+	(void)state;
+	begin(&prog);
+	for (unsigned int r = 1; r <= 5; r++)
+		prog_add(&prog, set(r, r));
+	prog_add(&prog, call(1));
+	prog_add(&prog, leave());
+	prog_func(&prog, true);
+	prog_add(&prog, helper(0));
+	prog_add(&prog, leave());
+	prog_end(&prog);
+	native = compile(&prog, 0, near_mem());
+	assert_int_equal(call_native(&native, 0, 0, 0), 54321);
+	assert_int_equal(call_native(&native, 1, 6, 7), 76);
+	interp_prepare(&prog.unit);
+	assert_int_equal(interp_run(&prog.unit, 0, 0, 0), 54321);
+	assert_int_equal(interp_run(&prog.unit, 1, 6, 7), 76);
+	native_fini(&native);
+	prog_fini(&prog);
+}
+
+/*
  * Function @f of a chain: fills its whole frame with its number, calls the next one, then adds
  * up its frame, which nobody may have touched: 64 times its number.
  */
@@ -359,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_undefined_after_calls),
 		cmocka_unit_test(test_undefined_in_callee),
 		cmocka_unit_test(test_local_args),
+		cmocka_unit_test(test_program_called_locally),
 		cmocka_unit_test(test_deep_frames),
 		cmocka_unit_test(test_leaf_frames),
 		cmocka_unit_test(test_frame_address),

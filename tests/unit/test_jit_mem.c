@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_jit_mem.c - loads, stores and atomics: every pair of registers, every size, far offsets */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -223,13 +224,89 @@ static void test_atomic(void **state)
 			}
 }
 
+/* ---- threads ---- */
+
+#define ROUNDS 1000000
+
+/*
+ * Toggles the bits of r2 in the cell at r1, ROUNDS times, by fetch-and-xor. r5 is what they
+ * were left as; the result is how often they were found otherwise: a toggle was lost.
+ */
+static void build_toggler(struct prog *prog)
+{
+	struct insn toggle = store(8, 1, 0, 3), again = branch_imm(COND_NE, INSN_W64, 4, 0);
+	struct insn as_left = branch_reg(COND_EQ, INSN_W64, 3, 5);
+
+	toggle.kind = INSN_ATOMIC;
+	toggle.op = ATOMIC_XOR;
+	toggle.flags = INSN_W64 | INSN_FETCH;
+	prog_init(prog);
+	prog_func(prog, true);
+	prog_add(prog, alu_imm(ALU_MOV, INSN_W64, 0, 0));
+	prog_add(prog, alu_imm(ALU_MOV, INSN_W64, 5, 0));
+	prog_add(prog, alu_imm(ALU_MOV, INSN_W64, 4, ROUNDS));
+	again.target = prog_add(prog, alu_reg(ALU_MOV, INSN_W64, 3, 2));
+	prog_add(prog, toggle);
+	prog_add(prog, alu_reg(ALU_AND, INSN_W64, 3, 2));
+	as_left.target = prog->unit.nins + 2;
+	prog_add(prog, as_left);
+	prog_add(prog, alu_imm(ALU_ADD, INSN_W64, 0, 1));
+	prog_add(prog, alu_reg(ALU_MOV, INSN_W64, 5, 3));
+	prog_add(prog, alu_reg(ALU_XOR, INSN_W64, 5, 2));
+	prog_add(prog, alu_imm(ALU_SUB, INSN_W64, 4, 1));
+	prog_add(prog, again);
+	prog_add(prog, leave());
+	prog_end(prog);
+}
+
+struct toggling {
+	const struct native *native;
+	uint64_t *cell;
+	uint64_t bits;
+	pthread_barrier_t *start;
+	uint64_t lost;
+};
+
+static void *toggle(void *arg)
+{
+	struct toggling *t = arg;
+
+	pthread_barrier_wait(t->start);
+	t->lost = call_native(t->native, 0, address(t->cell), t->bits);
+	return NULL;
+}
+
+/* No toggle is lost where another thread comes between load and cmpxchg. */
+static void test_contended(void **state)
+{
+	struct native native;
+	struct prog prog;
+	uint64_t cell = 0;
+	pthread_barrier_t start;
+	struct toggling other = {&native, &cell, 0xf0f0, &start, 0};
+	struct toggling own = {&native, &cell, 0x0f0f, &start, 0};
+	pthread_t thread;
+
+	(void)state;
+	build_toggler(&prog);
+	native = compile(&prog, 0, near_mem());
+	assert_int_equal(pthread_barrier_init(&start, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, toggle, &other), 0);
+	toggle(&own);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pthread_barrier_destroy(&start);
+	assert_int_equal(own.lost + other.lost, 0);
+	assert_int_equal(cell, 0);
+	native_fini(&native);
+	prog_fini(&prog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load),
-		cmocka_unit_test(test_store),
-		cmocka_unit_test(test_store_imm),
-		cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_load),      cmocka_unit_test(test_store),
+		cmocka_unit_test(test_store_imm), cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_contended),
 	};
 
 	return cmocka_run_group_tests_name("jit memory", tests, NULL, NULL);

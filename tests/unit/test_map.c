@@ -342,6 +342,82 @@ static void threads_may_do_everything_at_once(void **state)
 	map_reclaim_all();
 }
 
+/* Every thread makes the only key and deletes it: a map of one place is never full for it. */
+static void *fill_and_empty(void *arg)
+{
+	struct worker *worker = arg;
+	uint64_t value[2] = {0, 0};
+	uint32_t key = 1;
+
+	for (int i = 0; i < ROUNDS * 5; i++) {
+		int err = pp_bpf_map_update(worker->map, &key, value, MAP_ANY);
+
+		worker->failed += err != 0;
+		err = pp_bpf_map_delete(worker->map, &key);
+		worker->failed += err && err != -ENOENT;
+	}
+	return NULL;
+}
+
+static void *overwrite(void *arg)
+{
+	struct worker *worker = arg;
+	uint64_t value[2] = {0, 0};
+	uint32_t key = 1;
+
+	for (int i = 0; i < ROUNDS * 5; i++)
+		worker->failed += pp_bpf_map_update(worker->map, &key, value, MAP_ANY) != 0;
+	return NULL;
+}
+
+/* With nobody else who deletes, what a thread has made is there for it to delete. */
+static void *remake(void *arg)
+{
+	struct worker *worker = arg;
+	uint64_t value[2] = {0, 0};
+	uint32_t key = 1;
+
+	for (int i = 0; i < ROUNDS * 5; i++) {
+		worker->failed += pp_bpf_map_update(worker->map, &key, value, MAP_ANY) != 0;
+		worker->failed += pp_bpf_map_delete(worker->map, &key) != 0;
+	}
+	return NULL;
+}
+
+/* Threads on one map of one entry; the first does @first, the others @others. */
+static void contend(void *(*first)(void *), void *(*others)(void *))
+{
+	struct pp_bpf_map map = create(MAP_TYPE_HASH, 4, 16, 1);
+	struct worker workers[THREADS] = {0};
+	unsigned int failed = 0;
+
+	for (uint32_t i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){.map = &map, .number = i};
+		assert_int_equal(pthread_create(&workers[i].thread, NULL, i ? others : first,
+						&workers[i]),
+				 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+		failed += workers[i].failed;
+	}
+	map_destroy(&map);
+	map_reclaim_all();
+	assert_int_equal(failed, 0);
+}
+
+static void a_map_with_room_is_never_full(void **state)
+{
+	(void)state;
+	contend(fill_and_empty, fill_and_empty);
+}
+
+static void a_key_that_is_being_replaced_can_be_deleted(void **state)
+{
+	(void)state;
+	contend(remake, overwrite);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +431,8 @@ int main(void)
 		cmocka_unit_test(replaced_values_stay_readable_in_a_section),
 		cmocka_unit_test(retired_values_are_freed_as_sections_end),
 		cmocka_unit_test(threads_may_do_everything_at_once),
+		cmocka_unit_test(a_map_with_room_is_never_full),
+		cmocka_unit_test(a_key_that_is_being_replaced_can_be_deleted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

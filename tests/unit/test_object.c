@@ -237,19 +237,38 @@ static void missing_helpers_refuse_and_load_can_be_retried(void **state)
 	assert_int_equal(object_run(object, "by_name", NULL, 7), 43217 + 1);
 	assert_int_equal(object_run(object, "by_id", NULL, 21), 42);
 	assert_int_equal(pp_bpf_register(object, 1, "late", 1, twice), -EBUSY);
+	assert_string_equal(last_reason, "host.bpf.o: helper 1: the object is loaded already");
 	assert_int_equal(pp_bpf_load(object), -EALREADY);
+	assert_string_equal(last_reason, "host.bpf.o: loaded already");
 	pp_bpf_close(object);
 }
 
 static void registering_checks_its_arguments(void **state)
 {
+	static const struct {
+		uint32_t id;
+		const char *name;
+		unsigned int nargs;
+		pp_bpf_helper_fn fn;
+		const char *reason;
+	} wrong[] = {
+		{1, NULL, 1, twice, "host.bpf.o: helper 1: it has no name"},
+		{1, "", 1, twice, "host.bpf.o: helper 1: it has no name"},
+		{2, "six", 6, twice, "host.bpf.o: helper 2: more than 5 arguments"},
+		{3, "none", 1, NULL, "host.bpf.o: helper 3: it has no function"},
+		{2147483648, "far", 1, twice,
+		 "host.bpf.o: helper 2147483648: the number is above 2147483647"},
+	};
 	struct pp_bpf_object *object = object_open("host", NULL);
 
 	(void)state;
-	assert_int_equal(pp_bpf_register(object, 1, NULL, 1, twice), -EINVAL);
-	assert_int_equal(pp_bpf_register(object, 1, "", 1, twice), -EINVAL);
-	assert_int_equal(pp_bpf_register(object, 1, "six", 6, twice), -EINVAL);
-	assert_int_equal(pp_bpf_register(object, 1, "none", 1, NULL), -EINVAL);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(pp_bpf_register(object, wrong[i].id, wrong[i].name, wrong[i].nargs,
+						 wrong[i].fn),
+				 -EINVAL);
+		assert_string_equal(last_reason, wrong[i].reason);
+	}
+	assert_int_equal(pp_bpf_register(object, INT32_MAX, "last", 1, twice), 0);
 	pp_bpf_close(object);
 }
 
@@ -279,6 +298,37 @@ static void without_other_sections_text_has_the_programs(void **state)
 	assert_int_equal(object_run(object, "first", NULL, 5), 16);
 	assert_int_equal(object_run(object, "second", NULL, 5), 31);
 	assert_int_equal(object_interpret(object, "second", NULL, 5), 31);
+	pp_bpf_close(object);
+}
+
+/* Two programs in all; three names find the first, a static one is nobody's. */
+static void every_name_of_a_function_is_it(void **state)
+{
+	struct pp_bpf_object *object = object_open("alias", NULL);
+	struct pp_bpf_prog *prog = pp_bpf_prog_next(object, NULL);
+
+	(void)state;
+	assert_string_equal(pp_bpf_prog_name(prog), "prog");
+	assert_string_equal(pp_bpf_prog_name(pp_bpf_prog_next(object, prog)), "misaligned");
+	assert_null(pp_bpf_prog_next(object, pp_bpf_prog_next(object, prog)));
+	assert_ptr_equal(pp_bpf_prog_by_name(object, "prog"), prog);
+	assert_ptr_equal(pp_bpf_prog_by_name(object, "also_prog"), prog);
+	assert_ptr_equal(pp_bpf_prog_by_name(object, "third_name"), prog);
+	assert_null(pp_bpf_prog_by_name(object, "hidden"));
+	assert_null(pp_bpf_prog_by_name(object, "outer"));
+	object_load(object);
+	assert_int_equal(object_run(object, "also_prog", NULL, 5), 15 + 18 + 2);
+	assert_int_equal(object_interpret(object, "third_name", NULL, 5), 15 + 18 + 2);
+	pp_bpf_close(object);
+}
+
+static void data_is_aligned_as_the_file_asks(void **state)
+{
+	struct pp_bpf_object *object = object_open("alias", NULL);
+
+	(void)state;
+	object_load(object);
+	assert_int_equal(object_run(object, "misaligned", NULL, 0), 0);
 	pp_bpf_close(object);
 }
 
@@ -321,7 +371,7 @@ static const struct refusal {
 	{"MAP_SIZES", 0, -ENOEXEC, {"wide", "key 8"}},
 	{"MAP_CONFLICT", -ENOEXEC, 0, {"twofold", "key_size", ".maps"}},
 	{"MAP_VALUES", -ENOTSUP, 0, {"jumps", ".maps"}},
-	{"NO_HELPER_NAME", 0, -ENOENT, {"nobody_has_this", "'tc' +0x8"}},
+	{"NO_HELPER_NAME", 0, -ENOENT, {"nobody_has_this", "'tc' +0x8", "that nothing defines"}},
 	{"NO_HELPER_ID", 0, -ENOENT, {"9999", "'tc' +0x8", "no such helper"}},
 	{"CALLBACK", 0, -ENOTSUP, {"'tc' +0x0", "function"}},
 	{"FUNCTION_TABLE", 0, -ENOTSUP, {".data", "function"}},
@@ -329,7 +379,9 @@ static const struct refusal {
 	{"UNKNOWN_SECTION", 0, -ENOEXEC, {"stray", "'tc' +0x0"}},
 	{"RECURSION", 0, -ELOOP, {"again"}},
 	{"HUGE_BSS", -ENOEXEC, 0, {".bss"}},
-	{"ALIGNED", -ENOTSUP, 0, {".data", "4096"}},
+	{"ALIGNED", -ENOTSUP, 0, {".data", "8192", "4096"}},
+	{"COMMON", 0, -ENOTSUP, {"nowhere", "COMMON", "'tc' +0x0"}},
+	{"WEAK_FUNCTION", 0, -ENOTSUP, {"perhaps", "a function that nothing defines", "'tc' +0x8"}},
 	{"whole-g0", -ENOEXEC, 0, {".maps", "-g"}},
 };
 
@@ -377,8 +429,10 @@ static void options_are_checked(void **state)
 	assert_int_equal(pp_bpf_open_mem(file.bytes, file.size, &opts.known, &object), -E2BIG);
 	opts.known.size = 4;
 	assert_int_equal(pp_bpf_open_mem(file.bytes, file.size, &opts.known, &object), -EINVAL);
-	opts.known = (struct pp_bpf_opts){.size = sizeof(opts.known), .flags = 0x100};
+	opts.known = object_options();
+	opts.known.flags = 0x100 | PP_BPF_NO_JIT;
 	assert_int_equal(pp_bpf_open_mem(file.bytes, file.size, &opts.known, &object), -EINVAL);
+	assert_string_equal(last_reason, "<memory>: unknown flags 0x100");
 	assert_int_equal(pp_bpf_open_file("/nowhere/x.o", NULL, &object), -ENOENT);
 	assert_int_equal(pp_bpf_open_file("/", NULL, &object), -EISDIR);
 	free(file.bytes);
@@ -562,6 +616,43 @@ static void listings_follow_calls(void **state)
 	}
 }
 
+static unsigned int count_of(const char *text, const char *part)
+{
+	unsigned int count = 0;
+
+	for (; (text = strstr(text, part)); text++)
+		count++;
+	return count;
+}
+
+/* Every function once: those that programs share, and one that no program calls. */
+static void a_whole_listing_has_each_function_once(void **state)
+{
+	static const char *const names[] = {"\nshared:\n", "\nscaled:\n", "\nneighbour:\n",
+					    "\nbeside:\n", "\nmisc:\n"};
+	struct pp_bpf_object *object = object_open("whole", NULL);
+	struct listing whole = {.lines = 0};
+
+	(void)state;
+	assert_int_equal(pp_bpf_lines(object, add_line, &whole), -EINVAL);
+	object_load(object);
+	assert_int_equal(pp_bpf_lines(object, add_line, &whole), 0);
+	assert_int_equal(strncmp(whole.text, "count:\nxdp+0 ", 13), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(count_of(whole.text, names[i]), 1);
+	assert_non_null(strstr(whole.text, " call <shared>\n"));
+	assert_non_null(strstr(whole.text, " call pc"));
+	pp_bpf_close(object);
+
+	object = object_open("alias", NULL);
+	object_load(object);
+	whole.text[0] = 0;
+	assert_int_equal(pp_bpf_lines(object, add_line, &whole), 0);
+	assert_int_equal(count_of(whole.text, ":\n"), 4);
+	assert_non_null(strstr(whole.text, "\nlonely:\n"));
+	pp_bpf_close(object);
+}
+
 static void raw_instructions_are_one_program(void **state)
 {
 	/* r0 = r2; call +1; exit; r0 += 5; exit */
@@ -693,6 +784,8 @@ int main(void)
 		cmocka_unit_test(registering_checks_its_arguments),
 		cmocka_unit_test(forty_sections_are_forty_programs),
 		cmocka_unit_test(without_other_sections_text_has_the_programs),
+		cmocka_unit_test(every_name_of_a_function_is_it),
+		cmocka_unit_test(data_is_aligned_as_the_file_asks),
 		cmocka_unit_test(legacy_maps_work_for_every_instruction_set),
 		cmocka_unit_test(refusals_say_where_and_why),
 		cmocka_unit_test(options_are_checked),
@@ -702,6 +795,7 @@ int main(void)
 		cmocka_unit_test(an_object_is_one_image),
 		cmocka_unit_test(a_load_without_room_can_be_retried),
 		cmocka_unit_test(listings_follow_calls),
+		cmocka_unit_test(a_whole_listing_has_each_function_once),
 		cmocka_unit_test(raw_instructions_are_one_program),
 		cmocka_unit_test(raw_references_to_maps_are_refused),
 		cmocka_unit_test(closing_waits_for_runs),

@@ -23,8 +23,6 @@
 
 static void run_at(void *rx)
 {
-	signal(TRAP_SIGNAL, SIG_DFL); /* cmocka and sanitizers would report it */
-	signal(SIGSEGV, SIG_DFL);
 	call(rx);
 }
 
@@ -33,6 +31,26 @@ static bool traps_at(uint8_t *rx)
 	int status = run_child(run_at, rx);
 
 	return WIFSIGNALED(status) && WTERMSIG(status) == TRAP_SIGNAL;
+}
+
+static void raise_signal(void *number)
+{
+	raise(*(int *)number);
+	_exit(7);
+}
+
+/* What the tests of this directory rely on, or a child that faults would go on testing. */
+static void faults_kill_children(void **state)
+{
+	int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGABRT};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		int status = run_child(raise_signal, &faults[i]);
+
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), faults[i]);
+	}
 }
 
 static void live_code_runs(void **state)
@@ -141,6 +159,7 @@ static void open_block_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(faults_kill_children),
 		EACH_WRITER(live_code_runs),
 		EACH_WRITER(freed_chunk_traps_at_each_offset),
 		EACH_WRITER(freed_large_block_traps),

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 static void auto_takes_poke(void **state)
 {
@@ -173,10 +175,18 @@ static void halve(void *writer)
 	limit_addresses(40 * MIB);
 	CHECK(!pp_heap_new(&opts, &heap));
 	CHECK(test_stats(heap).reserved == 32 * MIB);
+	CHECK(!strcmp(test_log, "no 536870912 bytes of addresses: Cannot allocate memory\n"
+				"trying a reservation of 268435456 bytes\n"
+				"no 268435456 bytes of addresses: Cannot allocate memory\n"
+				"trying a reservation of 134217728 bytes\n"
+				"no 134217728 bytes of addresses: Cannot allocate memory\n"
+				"trying a reservation of 67108864 bytes\n"
+				"no 67108864 bytes of addresses: Cannot allocate memory\n"
+				"trying a reservation of 33554432 bytes\n"));
 	use_heap(heap);
 	limit_addresses(MIB);
 	CHECK(pp_heap_new(&opts, &heap) == -ENOMEM);
-	CHECK(strstr(test_log, "not even 2097152 bytes of addresses"));
+	CHECK(strstr(test_log, "no 2097152 bytes of addresses"));
 }
 
 static void reservation_is_halved(void **state)
@@ -186,6 +196,33 @@ static void reservation_is_halved(void **state)
 		skip();
 	}
 	assert_int_equal(run_child(halve, *state), 0);
+}
+
+/* Somewhere in here is a limit that the reservation fits, and then nothing else. */
+static void leave_little(void *writer)
+{
+	bool was_for_the_writer = false;
+
+	for (size_t more = 512 * MIB; more < 530 * MIB; more += MIB) {
+		struct pp_opts opts = test_opts(*(enum pp_writer *)writer, 256);
+		struct pp_heap *heap = NULL;
+
+		limit_addresses(more);
+		CHECK(!pp_heap_new(&opts, &heap));
+		CHECK(test_stats(heap).reserved >= 256 * MIB);
+		was_for_the_writer |= !!strstr(test_log, "mapping a memfd writable");
+		use_heap(heap);
+	}
+	CHECK(was_for_the_writer == (*(enum pp_writer *)writer == PP_WRITER_ALIAS));
+}
+
+static void reservation_leaves_the_writer_room(void **state)
+{
+	if (UNDER_SANITIZER) {
+		print_message("skipped: sanitizers need terabytes of addresses\n");
+		skip();
+	}
+	assert_int_equal(run_child(leave_little, *state), 0);
 }
 
 static bool file_has(const char *path, const char *word)
@@ -268,6 +305,64 @@ static void neighbours_are_told_apart(void **state)
 		pp_heap_free(heap[i]);
 }
 
+static void count_without_descriptors(void *arg)
+{
+	struct pp_heap *heap = test_heap(*(enum pp_writer *)arg, 1);
+	struct pp_stats stats = {.size = sizeof(stats), .huge = 42};
+	struct rlimit limit;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = 3;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	CHECK(pp_stats(heap, &stats) == -EMFILE);
+	CHECK(stats.huge == 42);
+	CHECK(!strcmp(test_log, "pp_stats: /proc/self/smaps: Too many open files\n"));
+	limit.rlim_cur = limit.rlim_max;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	CHECK(!pp_stats(heap, &stats));
+}
+
+static void figures_need_a_descriptor(void **state)
+{
+	assert_int_equal(run_child(count_without_descriptors, *state), 0);
+}
+
+#define CANNOT 77
+
+static struct {
+	enum pp_writer writer;
+	char empty[32];
+} jail;
+
+static void count_without_proc(void *arg)
+{
+	struct pp_heap *heap = test_heap(jail.writer, 1);
+	struct pp_stats stats = {.size = sizeof(stats), .huge = 42};
+
+	(void)arg;
+	if (chroot(jail.empty) && (unshare(CLONE_NEWUSER) || chroot(jail.empty)))
+		_exit(CANNOT);
+	CHECK(!pp_stats(heap, &stats));
+	CHECK(stats.huge == 0);
+	CHECK(!strcmp(test_log, ""));
+}
+
+static void figures_without_proc_know_no_huge_pages(void **state)
+{
+	int status;
+
+	jail.writer = WRITER(state);
+	strcpy(jail.empty, "/tmp/progpack-XXXXXX");
+	assert_non_null(mkdtemp(jail.empty));
+	status = run_child(count_without_proc, NULL);
+	rmdir(jail.empty);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) {
+		print_message("skipped: chroot() is not allowed here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
 static void small_pages_are_an_option(void **state)
 {
 	struct pp_opts opts = test_opts(WRITER(state), 2);
@@ -291,6 +386,9 @@ int main(void)
 		cmocka_unit_test(failed_growth_changes_nothing),
 		EACH_WRITER(needs_no_descriptor_after_start),
 		EACH_WRITER(reservation_is_halved),
+		EACH_WRITER(reservation_leaves_the_writer_room),
+		EACH_WRITER(figures_need_a_descriptor),
+		EACH_WRITER(figures_without_proc_know_no_huge_pages),
 		EACH_WRITER(packs_are_huge_pages),
 		EACH_WRITER(neighbours_are_told_apart),
 		EACH_WRITER(small_pages_are_an_option),

@@ -4,6 +4,7 @@
  * seccomp filter that kills whoever tries, and under PR_SET_MDWE
  */
 #include "heap_test.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -219,6 +220,15 @@ static int open_map_file(const struct mapping *m)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
+static void assert_not_poked(void *rx)
+{
+	int fd = os_poke_open();
+
+	assert_true(fd >= 0);
+	assert_int_equal(os_poke(fd, rx, "x", 1), -EIO);
+	os_close(fd);
+}
+
 static void alias_takes_no_new_writer(void **state)
 {
 	struct pp_heap *heap = test_heap(PP_WRITER_ALIAS, 1);
@@ -230,6 +240,7 @@ static void alias_takes_no_new_writer(void **state)
 	each_mapping(see_code, &m);
 	assert_string_equal(m.perms, "r-xs");
 	assert_int_equal(mprotect(rx, 4096, PROT_READ | PROT_WRITE) ? errno : 0, EACCES);
+	assert_not_poked(rx);
 	fd = open_map_file(&m);
 	if (fd < 0) {
 		print_message("not tested here: /proc/self/map_files: %s\n", strerror(errno));

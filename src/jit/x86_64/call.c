@@ -9,8 +9,8 @@
  *
  * Every part is there only if the function needs it: rbp and frame if it reads r10. One that
  * calls has rsp 16-aligned, if need be by eight bytes more above the saved registers. A function
- *that calls nothing and saves nothing keeps up to 128 bytes of frame in the red zone (ABI
- *section 3.2.2) and does not move rsp.
+ * that calls nothing and saves nothing keeps up to 128 bytes of frame in the red zone (ABI
+ * section 3.2.2) and does not move rsp.
  */
 #include "jit/x86_64/x64.h"
 
@@ -122,7 +122,7 @@ void x64_zero(struct jit_ctx *jit, uint16_t mask)
 void x64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	(void)i;
-	x64_call(jit, x64_rel(jit, jit->entry[in->target], X64_CALL_SIZE));
+	x64_call(jit, x64_rel(jit, jit->inner[in->target], X64_CALL_SIZE));
 }
 
 /* rax is free for the address: the call is about to set it. */
