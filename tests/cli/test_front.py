@@ -10,6 +10,7 @@ from tap import EXIT, PROGPACK, has, main, mov, progpack, same, test, usage_erro
 
 MAN = pathlib.Path(__file__).resolve().parents[2] / "docs" / "man" / "progpack.1"
 COMMANDS = ["run", "dump", "plugin", "heap"]
+BENCHMARKS = ["stress", "heap"]
 SEVEN = mov(0, 7) + EXIT
 
 
@@ -48,15 +49,16 @@ def every_command_explains_itself():
 
 @test
 def bench_explains_itself():
-    has(progpack("bench", "--help")[0], "stress", "heap")
-    for name in ("stress", "heap"):
+    has(progpack("bench", "--help")[0], *BENCHMARKS)
+    for name in BENCHMARKS:
         has(progpack("bench", name, "--help")[0], f"progpack bench {name} - ", "Examples:")
 
 
 @test
 def help_and_manual_know_the_same_options():
     manual = set(re.findall(r"Fl Fl ([a-z]+)", MAN.read_text()))
-    text = "".join(progpack(command, "--help")[0] for command in COMMANDS) + progpack("--help")[0]
+    commands = [()] + [(name,) for name in COMMANDS] + [("bench", name) for name in BENCHMARKS]
+    text = "".join(progpack(*command, "--help")[0] for command in commands)
     same(manual, set(re.findall(r"--([a-z]+)", re.sub(r"bpf_\S+.*|--test_\S+.*", "", text))))
 
 
