@@ -3,6 +3,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,16 +46,22 @@ void cli_error(const char *format, ...)
 	va_end(args);
 }
 
-int cli_usage(const char *format, ...)
+int cli_hint(void)
 {
 	const char *space = context ? " " : "";
+
+	fprintf(stderr, "See 'progpack%s%s --help'.\n", space, context ? context->name : "");
+	return context && context->usage_status ? context->usage_status : CLI_USAGE;
+}
+
+int cli_usage(const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
 	put_error(format, args);
 	va_end(args);
-	fprintf(stderr, "See 'progpack%s%s --help'.\n", space, context ? context->name : "");
-	return context && context->usage_status ? context->usage_status : CLI_USAGE;
+	return cli_hint();
 }
 
 int cli_finish(int status)
@@ -161,15 +168,26 @@ static int take_count(const struct cli_option *option, const char *value, uint64
 	errno = 0;
 	count = strtoull(value, &end, 10);
 	if (value[strspn(value, "0123456789")] || !*value || !count || errno)
-		return cli_usage("%s takes a number from 1 up, not '%s'", option->name, value);
+		return cli_usage("%s takes a number from 1 to %" PRIu64 ", not '%s'", option->name,
+				 UINT64_MAX, value);
 	*to = count;
 	return CLI_GO;
 }
 
-static int take_pick(const struct cli_option *option, int *to)
+/* The option that picked what is in @option's place. */
+static const char *picked(const struct cli_option *options, const struct cli_option *option,
+			  int pick)
+{
+	while (options->type != CLI_PICK || options->at != option->at || options->pick != pick)
+		options++;
+	return options->name;
+}
+
+static int take_pick(const struct cli_option *options, const struct cli_option *option, int *to)
 {
 	if (*to && *to != option->pick)
-		return cli_usage("%s excludes an option before it", option->name);
+		return cli_usage("%s and %s exclude each other", picked(options, option, *to),
+				 option->name);
 	*to = option->pick;
 	return CLI_GO;
 }
@@ -182,8 +200,8 @@ static const char *take_value(struct cursor *args, const char *inline_value)
 	return args->at < args->argc ? args->argv[args->at++] : NULL;
 }
 
-static int set_option(const struct cli_option *option, struct cursor *args,
-		      const char *inline_value)
+static int set_option(const struct cli_option *options, const struct cli_option *option,
+		      struct cursor *args, const char *inline_value)
 {
 	const char *value = option->value ? take_value(args, inline_value) : NULL;
 
@@ -195,7 +213,7 @@ static int set_option(const struct cli_option *option, struct cursor *args,
 	case CLI_SWITCH: *(bool *)place(args, option) = true; return CLI_GO;
 	case CLI_TEXT: *(const char **)place(args, option) = value; return CLI_GO;
 	case CLI_COUNT: return take_count(option, value, place(args, option));
-	case CLI_PICK: return take_pick(option, place(args, option));
+	case CLI_PICK: return take_pick(options, option, place(args, option));
 	default: return CLI_USAGE; /* operands have no name on the command line */
 	}
 }
@@ -212,7 +230,8 @@ static int take_option(const struct cli_command *command, struct cursor *args, c
 		if (is_operand(option) || strlen(option->name) != len ||
 		    strncmp(option->name, word, len) != 0)
 			continue;
-		return set_option(option, args, word[len] ? word + len + 1 : NULL);
+		return set_option(command->options, option, args,
+				  word[len] ? word + len + 1 : NULL);
 	}
 	return cli_usage("unknown option '%.*s'", (int)len, word);
 }

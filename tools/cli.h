@@ -27,7 +27,7 @@ enum cli_type {
 	CLI_NEEDED,  /* the same, and an error without it */
 	CLI_SWITCH,  /* bool: true if given */
 	CLI_TEXT,    /* const char *: the value as given */
-	CLI_COUNT,   /* uint64_t: a decimal number from 1 up */
+	CLI_COUNT,   /* uint64_t: a decimal number from 1 to UINT64_MAX */
 	CLI_PICK,    /* int: option.pick; options that pick for one place exclude each other */
 };
 
@@ -77,6 +77,9 @@ __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 
 /* cli_usage - the same with a hint to --help; returns the status of wrong usage */
 __attribute__((format(printf, 1, 2))) int cli_usage(const char *format, ...);
+
+/* cli_hint - the hint alone, where the message was given already; returns the same status */
+int cli_hint(void);
 
 /* cli_put_text - print text of unknown origin: control characters, which terminals obey, as '?' */
 void cli_put_text(FILE *to, const char *text);

@@ -271,7 +271,7 @@ static int list_native(const struct loaded *loaded, const struct pp_bpf_prog *on
 static int dump(const struct settings *set, const struct loaded *loaded)
 {
 	struct listing list = {.with_native = set->native, .first = true};
-	const struct pp_bpf_prog *prog = load_pick(loaded, set->file, set->prog);
+	const struct pp_bpf_prog *prog = load_pick(loaded, input_name(set->file), set->prog);
 	const struct pp_bpf_prog *only = set->prog ? prog : NULL;
 	int err;
 
@@ -279,17 +279,18 @@ static int dump(const struct settings *set, const struct loaded *loaded)
 		return -1;
 	err = set->native ? list_native(loaded, only, &list) : list_all(loaded, only, &list);
 	if (err == -ENOTSUP)
-		cli_error("%s: no native code: this machine has no JIT", set->file);
+		cli_error("%s: no native code: this machine has no JIT", input_name(set->file));
 	else if (err)
-		cli_error("%s: %s", set->file, strerror(-err));
+		cli_error("%s: %s", input_name(set->file), strerror(-err));
 	return err;
 }
 
 static int load_and_dump(const struct settings *set, const struct bytes *file)
 {
 	struct load_opts opts = {
-		.name = set->file,
+		.name = input_name(set->file),
 		.raw = set->raw,
+		.hint = set->raw ? "leave out --raw" : "say --raw",
 		.flags = set->native ? PP_BPF_KEEP_LINES : PP_BPF_NO_JIT,
 	};
 	struct loaded loaded;

@@ -65,6 +65,11 @@ static int read_all(int fd, struct bytes *bytes)
 	return (int)got;
 }
 
+const char *input_name(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 int input_read(const char *path, struct bytes *bytes)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
@@ -78,9 +83,9 @@ int input_read(const char *path, struct bytes *bytes)
 	if (!err)
 		return 0;
 	if (err == -EFBIG)
-		cli_error("%s: larger than %zu MiB", path, INPUT_MAX >> 20);
+		cli_error("%s: larger than %zu MiB", input_name(path), INPUT_MAX >> 20);
 	else
-		cli_error("%s: %s", path, strerror(-err));
+		cli_error("%s: %s", input_name(path), strerror(-err));
 	return -1;
 }
 
@@ -99,12 +104,16 @@ static bool is_separator(char c)
 
 static int bad_hex(const char *what, const char *text, size_t at, size_t len)
 {
+	unsigned char byte = at < len ? (unsigned char)text[at] : 0;
+
 	if (at == len || is_separator(text[at]))
 		cli_error("%s: half a byte before character %zu: hex digits come in pairs", what,
 			  at + 1);
+	else if (isprint(byte))
+		cli_error("%s: '%c' (character %zu) is not a hex digit", what, byte, at + 1);
 	else
-		cli_error("%s: '%c' (character %zu) is not a hex digit", what, text[at], at + 1);
-	return -1;
+		cli_error("%s: 0x%02x (character %zu) is not a hex digit", what, byte, at + 1);
+	return -EINVAL;
 }
 
 int input_hex(const char *what, const char *text, size_t len, struct bytes *bytes)
@@ -114,7 +123,7 @@ int input_hex(const char *what, const char *text, size_t len, struct bytes *byte
 
 	if (!out) {
 		cli_error("%s: %s", what, strerror(ENOMEM));
-		return -1;
+		return -ENOMEM;
 	}
 	while (at < len) {
 		int high = hex_digit(text[at]);

@@ -16,13 +16,16 @@ struct bytes {
 	size_t size;
 };
 
+/* input_name - what messages call a file: "standard input" for "-" */
+const char *input_name(const char *path);
+
 /* input_read - a whole file, or standard input for "-": 0, or -1 after an error message */
 int input_read(const char *path, struct bytes *bytes);
 
 /*
  * input_hex - pairs of hex digits; white space and colons may stand between pairs
  * @what: where it comes from, for messages
- * Return: 0, or -1 after an error message.
+ * Return: 0, or after an error message -EINVAL (the text) or -ENOMEM.
  */
 int input_hex(const char *what, const char *text, size_t len, struct bytes *bytes);
 

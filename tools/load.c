@@ -99,9 +99,11 @@ static int check_kind(const struct load_opts *opts, const struct bytes *file)
 	if (!file->size)
 		cli_error("%s: is empty", opts->name);
 	else if (is_elf && opts->raw)
-		cli_error("%s: is an ELF object, not raw instructions", opts->name);
+		cli_error("%s: is an ELF object, not raw instructions (%s)", opts->name,
+			  opts->hint);
 	else if (!is_elf && !opts->raw)
-		cli_error("%s: not an ELF object (raw instructions? then say --raw)", opts->name);
+		cli_error("%s: not an ELF object (raw instructions? then %s)", opts->name,
+			  opts->hint);
 	else
 		return 0;
 	return -1;

@@ -11,12 +11,14 @@
  * struct load_opts - how to load
  * @name: the file's, for messages
  * @raw: an array of instructions, no ELF object
+ * @hint: what to say to load a file of the other kind, "say --raw"
  * @flags: of struct pp_bpf_opts; with PP_BPF_NO_JIT no heap is made
  * @prepare: called between opening and loading, or NULL; 0 or -errno
  */
 struct load_opts {
 	const char *name;
 	bool raw;
+	const char *hint;
 	unsigned int flags;
 	enum pp_writer writer;
 	int (*prepare)(struct pp_bpf_object *object);

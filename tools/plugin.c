@@ -105,6 +105,7 @@ static int run_test(const struct settings *set, const struct bytes *program,
 	struct load_opts opts = {
 		.name = "standard input",
 		.raw = !set->elf,
+		.hint = set->elf ? "leave out --elf" : "say --elf",
 		.flags = set->engine == ENGINE_INTERP ? PP_BPF_NO_JIT : 0,
 		.prepare = register_helper,
 	};

@@ -7,6 +7,7 @@
  * Engines that are compared share nothing: each has its own object, so its own maps and
  * global variables, and its own copy of the data.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static const struct cli_command command = {
 /* struct run - everything that one call of the command works on */
 struct run {
 	struct settings set;
+	const char *name; /* of the file, in messages */
 	struct bytes file, data;
 	struct loaded jit, interp; /* one of them, or with --diff both */
 	enum pp_writer writer;
@@ -171,9 +173,11 @@ static void put_json(struct run *run, const char *name, const struct outcome *fi
 static void put_line(const struct run *run, const char *name, const struct outcome *first,
 		     const struct outcome *second, bool agree)
 {
+	int pad = run->name_width - (int)strlen(name);
+
 	cli_put_text(stdout, name);
-	printf("%*s  0x%" PRIx64 "  %" PRIu64 " runs  %.1f ns/run  ",
-	       run->name_width - (int)strlen(name), "", first->result, run->set.repeat, first->ns);
+	printf("%*s  0x%" PRIx64 "  %" PRIu64 " runs  %.1f ns/run  ", pad > 0 ? pad : 0, "",
+	       first->result, run->set.repeat, first->ns);
 	if (second)
 		printf("%s (interp %.1f ns/run)\n", agree ? "both" : "differ", second->ns);
 	else
@@ -204,7 +208,7 @@ static bool same_data(const struct run *run, const char *name, const struct byte
 	if (differ)
 		cli_error("%s: %s: data differ in %zu of %zu bytes, first at byte %zu: "
 			  "0x%02x by jit, 0x%02x by interp",
-			  run->set.file, name, differ, jit->size, at, jit->at[at], interp->at[at]);
+			  run->name, name, differ, jit->size, at, jit->at[at], interp->at[at]);
 	return !differ;
 }
 
@@ -215,7 +219,7 @@ static bool same_outcome(const struct run *run, const char *name, const struct o
 
 	if (!same)
 		cli_error("%s: %s: results differ: 0x%" PRIx64 " by jit, 0x%" PRIx64 " by interp",
-			  run->set.file, name, jit->result, interp->result);
+			  run->name, name, jit->result, interp->result);
 	return same_data(run, name, &jit->data, &interp->data) && same;
 }
 
@@ -266,13 +270,11 @@ static int do_all(struct run *run, struct pp_bpf_object *object)
 	return err;
 }
 
-static int widest_name(const struct run *run, struct pp_bpf_object *object)
+static int widest_name(struct pp_bpf_object *object)
 {
 	const struct pp_bpf_prog *prog = NULL;
 	int width = 0;
 
-	if (run->set.prog)
-		return (int)strlen(run->set.prog);
 	while ((prog = pp_bpf_prog_next(object, prog))) {
 		int len = (int)strlen(pp_bpf_prog_name(prog));
 
@@ -284,16 +286,16 @@ static int widest_name(const struct run *run, struct pp_bpf_object *object)
 static int do_programs(struct run *run)
 {
 	const struct loaded *loaded = run->jit.object ? &run->jit : &run->interp;
-	const struct pp_bpf_prog *prog = load_pick(loaded, run->set.file, run->set.prog);
+	const struct pp_bpf_prog *prog = load_pick(loaded, run->name, run->set.prog);
 	int err;
 
 	if (!prog)
 		return -1;
 	if (run->set.engine != ENGINE_DEFAULT && run->jit.object && !pp_bpf_prog_entry(prog)) {
-		cli_error("%s: no native code: this machine has no JIT", run->set.file);
+		cli_error("%s: no native code: this machine has no JIT", run->name);
 		return -1;
 	}
-	run->name_width = widest_name(run, loaded->object);
+	run->name_width = run->set.prog ? 0 : widest_name(loaded->object);
 	if (run->set.json) {
 		json_open(&run->json, NULL, '{');
 		json_open(&run->json, "programs", '[');
@@ -310,8 +312,9 @@ static int do_programs(struct run *run)
 static int load_engines(struct run *run)
 {
 	struct load_opts opts = {
-		.name = run->set.file,
+		.name = run->name,
 		.raw = run->set.raw,
+		.hint = run->set.raw ? "leave out --raw" : "say --raw",
 		.writer = run->writer,
 	};
 
@@ -329,11 +332,18 @@ static int read_inputs(struct run *run)
 
 	if (input_read(set->file, &run->file))
 		return -1;
-	if (set->data)
-		return input_read(set->data, &run->data);
-	if (set->mem)
-		return input_hex("--mem", set->mem, strlen(set->mem), &run->data);
-	return 0;
+	return set->data ? input_read(set->data, &run->data) : 0;
+}
+
+/* The data from the command line: a text that is no hex is wrong usage. */
+static int take_mem(struct run *run)
+{
+	const char *mem = run->set.mem;
+	int err = mem ? input_hex("--mem", mem, strlen(mem), &run->data) : 0;
+
+	if (err == -EINVAL)
+		return cli_hint();
+	return err ? CLI_FAILED : CLI_GO;
 }
 
 /* What the table of options cannot say. */
@@ -347,7 +357,8 @@ static int check_settings(struct run *run)
 		return cli_usage("FILE and --data cannot both be standard input");
 	if (set->writer && pp_writer_by_name(set->writer, &run->writer))
 		return cli_usage("--writer takes auto, poke or alias, not '%s'", set->writer);
-	return CLI_GO;
+	run->name = input_name(set->file);
+	return take_mem(run);
 }
 
 int run_main(int argc, char **argv)

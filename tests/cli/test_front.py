@@ -6,7 +6,7 @@ import pathlib
 import re
 import subprocess
 
-from tap import EXIT, PROGPACK, has, main, mov, progpack, same, test, usage_error
+from tap import EXIT, PROGPACK, failure, has, main, mov, progpack, same, test, usage_error
 
 MAN = pathlib.Path(__file__).resolve().parents[2] / "docs" / "man" / "progpack.1"
 COMMANDS = ["run", "dump", "plugin", "heap"]
@@ -88,16 +88,33 @@ def values_are_checked():
     has(usage_error("run", "x", "--prog"), "--prog takes a value: NAME")
     has(usage_error("run", "x", "--json=yes"), "--json takes no value")
     for bad in ("0", "-1", "+1", " 1", "abc", "1e3", "", "0x10", "18446744073709551616"):
-        has(usage_error("run", "x", "--repeat", bad), f"not '{bad}'")
+        has(usage_error("run", "x", "--repeat", bad),
+            f"a number from 1 to 18446744073709551615, not '{bad}'")
     has(usage_error("run", "x", "--writer", "mmap"), "auto, poke or alias, not 'mmap'")
 
 
 @test
 def options_exclude_each_other():
-    has(usage_error("run", "x", "--jit", "--interp"), "--interp excludes")
-    has(usage_error("run", "x", "--diff", "--jit"), "--jit excludes")
+    has(usage_error("run", "x", "--jit", "--interp"),
+        "--jit and --interp exclude each other")
+    has(usage_error("run", "x", "--diff", "--jit"),
+        "--diff and --jit exclude each other")
     has(usage_error("run", "x", "--mem", "00", "--data", "y"), "--mem and --data exclude")
     has(usage_error("run", "-", "--data", "-"), "cannot both be standard input")
+
+
+@test
+def statuses_tell_usage_from_failure():
+    """A value that can be seen to be wrong is wrong usage; a file that cannot be read is not."""
+    for args in (["--mem", "1"], ["--mem", "zz"], ["--writer", "foo"], ["--repeat", "0"],
+                 ["--diff", "--interp"], ["--mem", "00", "--data", "x"]):
+        usage_error("run", "/nonexistent", *args)
+        usage_error("run", "--raw", "-", *args, stdin=SEVEN)
+    for args in (["/nonexistent"], ["/"], ["/dev/null"], ["--raw", "-", "--data", "/nonexistent"],
+                 ["--raw", "-", "--prog", "nope"]):
+        failure("run", *args, stdin=SEVEN)
+    for args in (["zz"], ["1"], ["--jit", "--interp"], ["--frob"], ["00", "00"]):
+        progpack("plugin", *args, stdin=SEVEN, status=1)
 
 
 @test

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """progpack plugin: the protocol of the conformance suite."""
-from tap import EXIT, OBJECTS, call, has, ins, main, mov, progpack, same, test
+import os
+import subprocess
+
+from tap import (EXIT, OBJECTS, PROGPACK, TIMEOUT, call, has, ins, main, mov, progpack, same,
+                 test)
 
 ELF = (OBJECTS / "progs.bpf.o").read_bytes()
 R1 = ins(0xBF, 0, 1) + EXIT
@@ -112,15 +116,35 @@ def errors():
     has(error(hexed(mov(0, 0))), "standard input: ")  # no exit
     has(error(hexed(call(9999) + EXIT)), "no such helper")
     has(error(hexed(EXIT), "0"), "MEM: half a byte")
-    has(error(hexed(EXIT), "--elf"), "not an ELF object")
-    has(error(ELF), "hex digit")
+    has(error(ELF), "0x7f (character 1) is not a hex digit")
+    has(error(b"b7 \0 95"), "standard input: 0x00 (character 4) is not a hex digit")
+
+
+@test
+def the_other_kind_of_program_is_named():
+    text = error(hexed(EXIT), "--elf")
+    has(text, "standard input: not an ELF object", "leave out --elf")
+    assert "--raw" not in text, text
+    has(error(hexed(ELF)), "standard input: is an ELF object", "say --elf")
+
+
+@test
+def standard_input_has_its_name():
+    directory = os.open("/", os.O_RDONLY)
+    try:
+        done = subprocess.run([PROGPACK, "plugin"], stdin=directory, stderr=subprocess.PIPE,
+                              check=False, timeout=TIMEOUT)
+    finally:
+        os.close(directory)
+    same(done.returncode, 1)
+    same(done.stderr.decode(), "progpack: plugin: standard input: Is a directory\n")
 
 
 @test
 def wrong_usage_is_an_error_like_any_other():
     has(error(b"", "--frob"), "unknown option '--frob'", "--help")
     has(error(b"", "00", "11"), "unexpected argument '11'")
-    has(error(b"", "--jit", "--interp"), "excludes")
+    has(error(b"", "--jit", "--interp"), "--jit and --interp exclude")
 
 
 main()

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from tap import (EXIT, OBJECTS, PROGPACK, Skip, call, failure, has, ins, main, mov, progpack, same,
-                 temporary, test)
+                 temporary, test, usage_error)
 
 PROGS = OBJECTS / "progs.bpf.o"
 RANDOM = OBJECTS / "random.bpf.o"
@@ -94,8 +94,9 @@ def no_data_is_null():
 @test
 def bad_hex_is_shown():
     for text, wanted in (("0", "half a byte"), ("1 2", "half a byte"), ("0x10", "'x' (character 2)"),
-                         ("00 zz", "'z' (character 4)"), ("00 1g", "'g' (character 5)")):
-        has(failure("run", "--raw", "-", "--mem", text, stdin=SEVEN), "--mem: ", wanted)
+                         ("00 zz", "'z' (character 4)"), ("00 1g", "'g' (character 5)"), ("00\x01", "0x01 (character 3)"),
+                         ("\xe9", "0xc3 (character 1)")):
+        has(usage_error("run", "--raw", "-", "--mem", text, stdin=SEVEN), "--mem: ", wanted)
 
 
 @test
@@ -202,14 +203,14 @@ def an_unreadable_file():
 @test
 def an_empty_file():
     has(failure("run", "/dev/null"), "/dev/null: is empty")
-    has(failure("run", "--raw", "-"), "-: is empty")
+    has(failure("run", "--raw", "-"), "run: standard input: is empty")
 
 
 @test
 def a_file_of_another_kind():
-    has(failure("run", "-", stdin=SEVEN), "not an ELF object", "--raw")
+    has(failure("run", "-", stdin=SEVEN), "not an ELF object", "say --raw")
     has(failure("run", "-", stdin=b"\x7fEL"), "not an ELF object")
-    has(failure("run", "--raw", PROGS), "is an ELF object, not raw")
+    has(failure("run", "--raw", PROGS), "is an ELF object, not raw", "leave out --raw")
 
 
 @test
@@ -222,12 +223,12 @@ def an_object_of_another_machine():
 def a_truncated_object():
     whole = PROGS.read_bytes()
     for size in (4, 63, 64, len(whole) // 2, len(whole) - 1):
-        has(failure("run", "-", stdin=whole[:size]), "progpack: run: -: ")
+        has(failure("run", "-", stdin=whole[:size]), "progpack: run: standard input: ")
 
 
 @test
 def half_an_instruction():
-    has(failure("run", "--raw", "-", stdin=SEVEN + b"\0\0\0\0"), "progpack: run: -: ")
+    has(failure("run", "--raw", "-", stdin=SEVEN + b"\0\0\0\0"), "progpack: run: standard input: ")
 
 
 @test
@@ -241,7 +242,7 @@ def too_large_a_file():
 def an_unknown_helper_is_named():
     for engine in ("--jit", "--interp", "--diff"):
         err = failure("run", "--raw", "-", engine, stdin=mov(0, 0) + call(9999) + EXIT)
-        has(err, "progpack: run: -: ", "insn 1", "call 9999", "no such helper")
+        has(err, "progpack: run: standard input: ", "insn 1", "call 9999", "no such helper")
         same(err.count("\n"), 1, "lines")
 
 
