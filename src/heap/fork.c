@@ -32,7 +32,7 @@ static void unlock_heap(struct pp_heap *heap)
 	pthread_mutex_unlock(&heap->grow);
 }
 
-/* What a child's locks are worth: their holders are not there. */
+/* Where no handlers ran, threads may have held them that are not there. */
 static void renew_locks(struct pp_heap *heap)
 {
 	pthread_mutex_init(&heap->grow, NULL);
@@ -88,10 +88,19 @@ static int restore_part(struct pp_heap *heap, size_t p, uint8_t *copy, size_t si
 	return writer_alias_replace(&heap->mem, p, copy, size);
 }
 
+static void declare_alive(struct pp_heap *heap)
+{
+	heap->fork.pid = os_process();
+	if (heap->fork.alive)
+		__atomic_store_n(heap->fork.alive, FORK_ALIVE, __ATOMIC_RELEASE);
+}
+
 static void before_fork(void)
 {
 	lock_take(&all_lock);
 	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
+		if (heap_is_in_child(heap))
+			fork_enter_child(heap); /* whose locks may be held by nobody */
 		lock_heap(heap);
 		if (is_alias(heap))
 			take_snapshot(heap);
@@ -108,20 +117,16 @@ static void after_fork_in_parent(void)
 	lock_give(&all_lock);
 }
 
-/* The locks are ours, so that what they guard is whole; the rest is done at the heap's first use.
- */
+/* The locks are ours: what they guard is whole. The rest is done at the heap's first use. */
 static void after_fork_in_child(void)
 {
 	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
-		renew_locks(heap);
+		unlock_heap(heap);
 		if (!is_alias(heap))
 			continue;
-		if (!heap->fork.snapshot || each_part(heap, restore_part))
-			continue;
+		if (heap->fork.snapshot && !each_part(heap, restore_part))
+			declare_alive(heap);
 		drop_snapshot(heap);
-		if (heap->fork.alive)
-			*heap->fork.alive = FORK_ALIVE;
-		heap->fork.pid = os_process();
 	}
 	lock_give(&all_lock);
 }
@@ -147,11 +152,9 @@ int fork_init(struct pp_heap *heap)
 	void *page;
 	int err = 0;
 
-	heap->fork.pid = os_process();
-	if (!os_map_wiped(&page)) {
+	if (!os_map_wiped(&page))
 		heap->fork.alive = page;
-		*heap->fork.alive = FORK_ALIVE;
-	}
+	declare_alive(heap);
 	if (!(heap->mem.flags & PP_NOFORK)) {
 		pthread_once(&once, install_handlers);
 		add_to_all(heap);
@@ -193,7 +196,6 @@ static void revive(struct pp_heap *heap)
 {
 	struct fork_state *fork = &heap->fork;
 
-	fork->pid = os_process();
 	if (heap->mem.flags & PP_NOFORK) {
 		fork->lost = true;
 		return;
@@ -211,14 +213,10 @@ void fork_enter_child(struct pp_heap *heap)
 	struct fork_state *fork = &heap->fork;
 	uint32_t seen = 0;
 
-	if (!fork->alive) {
+	if (!fork->alive || __atomic_compare_exchange_n(fork->alive, &seen, busy, false,
+							__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 		revive(heap);
-		return;
-	}
-	if (__atomic_compare_exchange_n(fork->alive, &seen, busy, false, __ATOMIC_ACQUIRE,
-					__ATOMIC_ACQUIRE)) {
-		revive(heap);
-		__atomic_store_n(fork->alive, FORK_ALIVE, __ATOMIC_RELEASE);
+		declare_alive(heap);
 		return;
 	}
 	while (__atomic_load_n(fork->alive, __ATOMIC_ACQUIRE) == busy)

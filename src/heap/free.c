@@ -39,9 +39,14 @@ static void reprieve(struct pp_heap *heap, const void *const *rx, size_t n)
 /* Live blocks become dying: each has one free, this one. A block given twice is dying already. */
 static int condemn_all(struct pp_heap *heap, const void *const *rx, size_t n)
 {
-	size_t i;
+	size_t i, at;
 	int err = 0;
 
+	for (i = 0; i < n; i++) {
+		at = heap_chunk(heap, rx[i]);
+		if (at != INDEX_NONE)
+			index_expect(&heap->index, at);
+	}
 	lock_take(&heap->lock);
 	for (i = 0; i < n; i++) {
 		err = check_live(heap, rx[i]);

@@ -138,6 +138,8 @@ static void set_name(struct memory *mem, const char *name)
 
 static void unmap_all(struct pp_heap *heap)
 {
+	if (!heap->fork.lost && !heap->fork.frozen)
+		pack_fill_sealed(&heap->mem, &heap->index);
 	if (heap->fork.lost) {
 		os_close(heap->mem.fd);
 	} else {

@@ -277,6 +277,15 @@ size_t index_tail(const struct index *ix, size_t p)
 	return end - (last == BITMAP_NONE ? start : last + 1);
 }
 
+void index_expect(const struct index *ix, size_t at)
+{
+	const uint64_t *const maps[] = {ix->used, ix->first, ix->open, ix->dying};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		__builtin_prefetch(&maps[i][at / BITMAP_WORD], 1);
+	runs_expect(&ix->runs, at / RUNS_LEAF);
+}
+
 static void take_from_pack(struct index *ix, size_t at, size_t chunks)
 {
 	size_t p = at / PACK_CHUNKS;

@@ -98,6 +98,9 @@ size_t index_tail(const struct index *ix, size_t p);
 void index_take(struct index *ix, size_t at, size_t chunks);
 void index_give(struct index *ix, size_t at, size_t chunks);
 
+/* index_expect - what is known of this chunk is needed soon: fetch it, before the lock is taken */
+void index_expect(const struct index *ix, size_t at);
+
 static inline size_t index_chunks(const struct index *ix)
 {
 	return ix->packs * PACK_CHUNKS;

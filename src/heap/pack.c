@@ -52,11 +52,17 @@ int pack_make_huge(struct memory *mem, size_t p)
 	return os_collapse(pack_rx(mem, p), PACK_SIZE);
 }
 
-void pack_unmap_all(struct memory *mem, const struct index *ix)
+void pack_fill_sealed(struct memory *mem, const struct index *ix)
 {
 	for (size_t p = 0; p < ix->packs; p++) {
 		if (ix->pack[p].sealed)
 			(void)mem->writer->fill(mem, pack_rx(mem, p), PACK_SIZE);
+	}
+}
+
+void pack_unmap_all(struct memory *mem, const struct index *ix)
+{
+	for (size_t p = 0; p < ix->packs; p++) {
 		if (ix->pack[p].grown)
 			(void)mem->writer->unmap(mem, p);
 	}

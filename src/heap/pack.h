@@ -32,7 +32,10 @@ int pack_grow_run(struct memory *mem, const struct index *ix, size_t from, size_
 /* pack_make_huge - collapse a whole pack into one huge page: 0, or -errno and no harm */
 int pack_make_huge(struct memory *mem, size_t p);
 
-/* pack_unmap_all - the mapped ones, at the end of a heap; sealed ones become traps and stay */
+/* pack_fill_sealed - make those traps that will stay after the end of a heap */
+void pack_fill_sealed(struct memory *mem, const struct index *ix);
+
+/* pack_unmap_all - the mapped ones, at the end of a heap; sealed ones stay */
 void pack_unmap_all(struct memory *mem, const struct index *ix);
 
 #endif

@@ -82,6 +82,12 @@ void runs_set(struct runs *runs, size_t leaf, const uint64_t kinds[RUNS_PLANES])
 		set_in_plane(runs, i, leaf, kinds[i]);
 }
 
+void runs_expect(const struct runs *runs, size_t leaf)
+{
+	for (size_t i = 0; i < RUNS_PLANES; i++)
+		__builtin_prefetch(level(runs, i, runs->levels - 1) + leaf, 1);
+}
+
 size_t runs_lowest_kind(const struct runs *runs, size_t kind)
 {
 	uint64_t from = ~UINT64_C(0) << kind % 64;

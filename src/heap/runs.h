@@ -48,6 +48,9 @@ size_t runs_kind(size_t chunks);
 /* runs_set - the kinds of the runs that start in a leaf */
 void runs_set(struct runs *runs, size_t leaf, const uint64_t kinds[RUNS_PLANES]);
 
+/* runs_expect - this leaf is set soon: fetch it */
+void runs_expect(const struct runs *runs, size_t leaf);
+
 /* runs_lowest_kind - the lowest kind there is from @kind on, or RUNS_NONE */
 size_t runs_lowest_kind(const struct runs *runs, size_t kind);
 

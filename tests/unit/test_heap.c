@@ -437,6 +437,56 @@ static void block_of_several_packs(void **state)
 	pp_heap_free(heap);
 }
 
+static void *aligned_block(struct pp_heap *heap, size_t size, size_t align)
+{
+	struct pp_block_opts opts = {.size = sizeof(opts), .align = align};
+	struct pp_code code;
+
+	if (pp_alloc_with(heap, size, &opts, &code))
+		return NULL;
+	emit_return(code.rw, 6);
+	assert_int_equal(pp_finalize(heap, &code, size), 0);
+	assert_int_equal((uintptr_t)code.rx % align, 0);
+	assert_int_equal(call(code.rx), 6);
+	return code.rx;
+}
+
+/* Each alignment at each size up to a pack, in a heap that has to grow for it. */
+static void blocks_are_aligned(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 4);
+
+	for (size_t align = 64; align <= 4096; align *= 2) {
+		for (size_t size = 64; size <= 2 * MIB; size *= 8) {
+			void *odd = test_block(heap, 64, 1), *rx = aligned_block(heap, size, align);
+
+			assert_non_null(rx);
+			assert_int_equal(pp_free(heap, rx), 0);
+			if (size % 128)
+				assert_int_equal(pp_free(heap, odd), 0);
+		}
+	}
+	pp_heap_free(heap);
+}
+
+/* Where only runs are left that happen to be aligned, they are found too. */
+static void last_aligned_room_is_found(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	uint8_t *rx[512];
+
+	for (size_t i = 0; i < 512; i++)
+		rx[i] = test_block(heap, 4096, 1);
+	assert_int_equal(pp_free(heap, rx[77]), 0);
+	assert_ptr_equal(aligned_block(heap, 4096, 4096), rx[77]);
+	assert_null(aligned_block(heap, 64, 4096));
+	assert_int_equal(pp_free(heap, rx[5]), 0);
+	test_block(heap, 64, 1);
+	assert_null(aligned_block(heap, 64, 4096));
+	assert_ptr_equal(aligned_block(heap, 64, 2048), rx[5] + 2048);
+	pp_heap_free(heap);
+}
+
 static void lookup_knows_every_byte(void **state)
 {
 	struct pp_heap *heap = test_heap(WRITER(state), 1);
@@ -561,6 +611,8 @@ int main(void)
 		EACH_WRITER(calls_are_counted),
 		EACH_WRITER(stats_are_sized),
 		EACH_WRITER(block_of_several_packs),
+		EACH_WRITER(blocks_are_aligned),
+		EACH_WRITER(last_aligned_room_is_found),
 		EACH_WRITER(lookup_knows_every_byte),
 		EACH_WRITER(heap_is_near_its_anchor),
 		EACH_WRITER(full_heap_ends_in_a_guard_page),
