@@ -136,12 +136,22 @@ static void set_name(struct memory *mem, const char *name)
 		memcpy(mem->name, "progpack", sizeof("progpack"));
 }
 
+/* Where a child has no code, its addresses may be anybody's: it has the descriptors only. */
+static void close_all(const struct memory *mem)
+{
+	os_close(mem->fd);
+	for (size_t p = 0; p < mem->size / PACK_SIZE; p++) {
+		if (mem->pack[p].rw)
+			os_close(mem->pack[p].fd);
+	}
+}
+
 static void unmap_all(struct pp_heap *heap)
 {
 	if (!heap->fork.lost && !heap->fork.frozen)
 		pack_fill_sealed(&heap->mem, &heap->index);
 	if (heap->fork.lost) {
-		os_close(heap->mem.fd);
+		close_all(&heap->mem);
 	} else {
 		pack_unmap_all(&heap->mem, &heap->index);
 		heap->mem.writer->close(&heap->mem);

@@ -431,8 +431,8 @@ int main(void)
 		EACH_WRITER(threaded_process_forks),
 		cmocka_unit_test(threaded_process_forks_raw),
 		cmocka_unit_test(torn_index_is_rebuilt),
-		EACH_WRITER(child_of_a_sealed_heap),
 		EACH_WRITER(nofork_leaves_children_without_code),
+		EACH_WRITER(child_of_a_sealed_heap), /* last: sealed packs stay mapped */
 	};
 
 	return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
