@@ -4,7 +4,9 @@
 A test file decorates its tests with @test and ends in main(). Its arguments are the command and
 the folder of the compiled test programs.
 """
+import os
 import pathlib
+import pty
 import struct
 import subprocess
 import sys
@@ -44,6 +46,19 @@ def main():
             print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="")
         sys.stdout.flush()
     sys.exit(1 if failed else 0)
+
+
+def terminal():
+    """A pseudo-terminal: (our end, theirs)."""
+    try:
+        return pty.openpty()
+    except OSError as reason:
+        raise Skip(f"no pseudo-terminals here: {reason.strerror}") from reason
+
+
+def sanitized():
+    """Whether progpack was built with a sanitizer, which maps memory of its own."""
+    return bool(os.environ.get("PROGPACK_SANITIZER"))
 
 
 def progpack(*args, stdin=b"", status=0, **more):

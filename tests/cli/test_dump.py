@@ -3,13 +3,12 @@
 """progpack dump: the listing to the letter, native code beside it."""
 import os
 import platform
-import pty
 import re
 import subprocess
 import time
 
 from tap import (EXIT, OBJECTS, PROGPACK, TIMEOUT, Skip, call, failure, has, ins, main, mov,
-                 progpack, same, temporary, test)
+                 progpack, same, temporary, terminal, test)
 
 PROGS = OBJECTS / "progs.bpf.o"
 
@@ -110,7 +109,7 @@ def many_functions_are_listed_in_time():
 @test
 def progress_shows_on_a_terminal():
     """The listing waits for a reader until progress is due."""
-    ours, theirs = pty.openpty()
+    ours, theirs = terminal()
     with temporary(many_functions(20000)) as file:
         process = subprocess.Popen([PROGPACK, "dump", "--raw", file.name], stdout=subprocess.PIPE,
                                    stderr=theirs)

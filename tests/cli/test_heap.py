@@ -3,13 +3,12 @@
 """progpack heap --demo: what it draws, and that the picture is one."""
 import os
 import pathlib
-import pty
 import re
 import subprocess
 import tempfile
 import xml.etree.ElementTree as ET
 
-from tap import PROGPACK, TIMEOUT, has, main, progpack, same, test, usage_error
+from tap import PROGPACK, TIMEOUT, has, main, progpack, same, terminal, test, usage_error
 
 SVG = "{http://www.w3.org/2000/svg}"
 PACKS, LINES, CELLS = 8, 2, 64
@@ -46,7 +45,7 @@ def one_picture_where_nobody_watches():
 
 @test
 def terminals_get_a_moving_one():
-    ours, theirs = pty.openpty()
+    ours, theirs = terminal()
     env = {**os.environ, "TERM": "xterm"}
     env.pop("NO_COLOR", None)
     with subprocess.Popen([PROGPACK, "heap", "--demo", "--seconds", "1"], stdout=theirs,

@@ -3,14 +3,13 @@
 """progpack run: engines, data, output, and what can be wrong with a file."""
 import json
 import os
-import pty
 import re
 import select
 import subprocess
 import tempfile
 
 from tap import (EXIT, OBJECTS, PROGPACK, Skip, call, failure, has, ins, main, mov, progpack, same,
-                 temporary, test, usage_error)
+                 temporary, terminal, test, usage_error)
 
 PROGS = OBJECTS / "progs.bpf.o"
 RANDOM = OBJECTS / "random.bpf.o"
@@ -269,7 +268,7 @@ def until(fd, process, wanted):
 
 @test
 def progress_shows_on_a_terminal():
-    ours, theirs = pty.openpty()
+    ours, theirs = terminal()
     with temporary(SEVEN) as program:
         process = subprocess.Popen([PROGPACK, "run", "--raw", program.name, "--repeat", str(10**15)],
                                    stdout=subprocess.DEVNULL, stderr=theirs)

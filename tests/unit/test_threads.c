@@ -253,9 +253,10 @@ static void *churn_packs(void *arg)
 	return NULL;
 }
 
+/* So many packs that two neighbours are free, however the other threads' blocks lie. */
 static void lookup_races_with_packs(void **state)
 {
-	struct pp_heap *heap = test_heap(WRITER(state), 2 * THREADS + 2);
+	struct pp_heap *heap = test_heap(WRITER(state), 4 * THREADS + 2);
 	struct worker workers[THREADS];
 	pthread_t reader;
 
