@@ -4,7 +4,6 @@
 A test file decorates its tests with @test and ends in main(). Its arguments are the command and
 the folder of the compiled test programs.
 """
-import os
 import pathlib
 import pty
 import struct
@@ -54,11 +53,6 @@ def terminal():
         return pty.openpty()
     except OSError as reason:
         raise Skip(f"no pseudo-terminals here: {reason.strerror}") from reason
-
-
-def sanitized():
-    """Whether progpack was built with a sanitizer, which maps memory of its own."""
-    return bool(os.environ.get("PROGPACK_SANITIZER"))
 
 
 def progpack(*args, stdin=b"", status=0, **more):
