@@ -26,20 +26,28 @@ static bool is_over_limit(const struct pp_heap *heap, size_t chunks)
 }
 
 /*
- * A run that holds the block at any alignment, if there is one; @thorough also looks for the ones
- * that hold it since they happen to be aligned. Packs are: larger blocks start at one.
+ * Runs to look at for the shortest that an aligned block happens to fit into: at each allocation,
+ * before growth, which costs more by far, and where there is nothing to grow.
  */
-static size_t find(const struct index *ix, size_t chunks, size_t align, bool thorough)
+#define LOOKS_FIRST 64u
+#define LOOKS_BEFORE_GROWTH 4096u
+#define LOOKS_AT_LAST SIZE_MAX
+
+/*
+ * Where too many runs hold the block but for its alignment, one that holds it at any. Packs are
+ * aligned: larger blocks start at one.
+ */
+static size_t find(const struct index *ix, size_t chunks, size_t align, size_t looks)
 {
-	size_t padded = chunks + align - 1, at = INDEX_NONE;
+	size_t padded = chunks + align - 1, at;
 
 	if (align == 1 || chunks > PACK_CHUNKS)
 		return index_find(ix, chunks);
-	if (padded <= PACK_CHUNKS)
-		at = index_find(ix, padded);
-	if (at != INDEX_NONE)
-		return (at + align - 1) / align * align;
-	return thorough ? index_find_aligned(ix, chunks, align) : INDEX_NONE;
+	at = index_find_aligned(ix, chunks, align, looks);
+	if (at != INDEX_NONE || padded > PACK_CHUNKS)
+		return at;
+	at = index_find(ix, padded);
+	return at == INDEX_NONE ? at : (at + align - 1) / align * align;
 }
 
 /* What a block is to be: as large as its buffer. */
@@ -67,13 +75,13 @@ static void open_block(struct pp_heap *heap, const struct wish *wish, size_t at)
 }
 
 /* With the lock held: -ENOSPC if there is no room in grown memory. */
-static int take_grown(struct pp_heap *heap, const struct wish *wish, bool thorough)
+static int take_grown(struct pp_heap *heap, const struct wish *wish, size_t looks)
 {
 	size_t chunks = wish->staging->size / PP_CHUNK, at;
 
 	if (is_over_limit(heap, chunks))
 		return -EDQUOT;
-	at = find(&heap->index, chunks, wish->align, thorough);
+	at = find(&heap->index, chunks, wish->align, looks);
 	if (at == INDEX_NONE)
 		return -ENOSPC;
 	open_block(heap, wish, at);
@@ -247,12 +255,12 @@ static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct gr
 
 	*plan = (struct growth){0};
 	lock_take(&heap->lock);
-	err = take_grown(heap, wish, false);
+	err = take_grown(heap, wish, LOOKS_BEFORE_GROWTH);
 	if (err == -ENOSPC &&
 	    make_plan(&heap->index, wish->staging->size / PP_CHUNK, wish->align, plan))
 		err = 0;
 	if (err == -ENOSPC)
-		err = take_grown(heap, wish, true);
+		err = take_grown(heap, wish, LOOKS_AT_LAST);
 	lock_give(&heap->lock);
 	return err;
 }
@@ -282,7 +290,7 @@ static int take_quickly(struct pp_heap *heap, size_t size, struct wish *wish)
 	lock_take(&heap->lock);
 	wish->staging = staging_reuse(&heap->open, size);
 	if (wish->staging)
-		err = take_grown(heap, wish, false);
+		err = take_grown(heap, wish, LOOKS_FIRST);
 	lock_give(&heap->lock);
 	return err;
 }
@@ -296,7 +304,7 @@ static int take_slowly(struct pp_heap *heap, size_t size, struct wish *wish)
 	if (!wish->staging)
 		return -ENOMEM;
 	lock_take(&heap->lock);
-	err = take_grown(heap, wish, false);
+	err = take_grown(heap, wish, LOOKS_FIRST);
 	lock_give(&heap->lock);
 	if (err != -ENOSPC)
 		return err;

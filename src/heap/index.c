@@ -253,20 +253,43 @@ static size_t round_up(size_t n, size_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-size_t index_find_aligned(const struct index *ix, size_t chunks, size_t align)
+/* The same as find_of_kind(), but at an aligned chunk of the run; *looks is how many may be tried.
+ */
+static size_t find_aligned_of_kind(const struct index *ix, size_t kind, size_t chunks, size_t align,
+				   size_t *looks)
 {
-	for (size_t p = 0; p < ix->packs; p++) {
-		size_t at = p * PACK_CHUNKS, end = grown_end(ix, at);
+	size_t leaf = runs_first_leaf(&ix->runs, kind);
+
+	for (; leaf != RUNS_NONE && *looks; leaf = runs_next_leaf(&ix->runs, kind, leaf + 1)) {
+		size_t at = leaf_start(ix, leaf), stop = (leaf + 1) * RUNS_LEAF;
 		struct run run;
 
-		for (; at < end && next_run(ix, at, end, &run); at = run.end) {
+		for (; at < stop && *looks && next_run(ix, at, stop, &run); at = run.end) {
 			size_t start = round_up(run.at, align);
 
-			if (start + chunks <= run.end)
+			--*looks;
+			if (start + chunks <= run.end && runs_kind(run.end - run.at) == kind)
 				return start;
 		}
 	}
 	return INDEX_NONE;
+}
+
+/* Below the highest pack, or else in it, as find_within_packs(). */
+size_t index_find_aligned(const struct index *ix, size_t chunks, size_t align, size_t looks)
+{
+	size_t kind = runs_lowest_kind(&ix->runs, runs_kind(chunks)), last = INDEX_NONE;
+
+	while (kind != RUNS_NONE && looks) {
+		size_t at = find_aligned_of_kind(ix, kind, chunks, align, &looks);
+
+		if (at < ix->highest * PACK_CHUNKS)
+			return at;
+		if (last == INDEX_NONE)
+			last = at;
+		kind = runs_lowest_kind(&ix->runs, kind + 1);
+	}
+	return last;
 }
 
 size_t index_tail(const struct index *ix, size_t p)

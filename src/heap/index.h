@@ -68,8 +68,11 @@ void index_fini(struct index *ix);
 /* index_find - the best @chunks free ones in a row in grown memory, or INDEX_NONE */
 size_t index_find(const struct index *ix, size_t chunks);
 
-/* index_find_aligned - the lowest such whose first is a multiple of @align; looks at every pack */
-size_t index_find_aligned(const struct index *ix, size_t chunks, size_t align);
+/*
+ * index_find_aligned - the same at a multiple of @align: in the first run that has it
+ * @looks: most runs to look at, shortest first, so that holes of just this size come before others
+ */
+size_t index_find_aligned(const struct index *ix, size_t chunks, size_t align, size_t looks);
 
 /* index_find_room - for more than a pack, in packs whose chunks are free or without memory */
 size_t index_find_room(const struct index *ix, size_t chunks);

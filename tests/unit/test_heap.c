@@ -487,6 +487,30 @@ static void last_aligned_room_is_found(void **state)
 	pp_heap_free(heap);
 }
 
+/* Holes of just their size are used again before anything grows, between blocks of any size. */
+static void aligned_holes_are_used_again(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 8);
+	uint8_t *rx[1024];
+
+	for (size_t i = 0; i < 1024; i++)
+		rx[i] = aligned_block(heap, 4096, 4096);
+	assert_int_equal(test_stats(heap).committed, 4 * MIB);
+	for (size_t round = 0; round < 3; round++) {
+		for (size_t i = round; i < 1024; i += 1 + round)
+			assert_int_equal(pp_free(heap, rx[i]), 0);
+		for (size_t i = round; i < 1024; i += 1 + round)
+			rx[i] = aligned_block(heap, 4096, 4096);
+	}
+	assert_int_equal(test_stats(heap).committed, 4 * MIB);
+	for (size_t i = 0; i < 1024; i += 2)
+		assert_int_equal(pp_free(heap, rx[i]), 0);
+	for (size_t i = 0; i < 512; i++)
+		assert_non_null(aligned_block(heap, 2048 + 64, 2048));
+	assert_int_equal(test_stats(heap).committed, 4 * MIB);
+	pp_heap_free(heap);
+}
+
 static void lookup_knows_every_byte(void **state)
 {
 	struct pp_heap *heap = test_heap(WRITER(state), 1);
@@ -613,6 +637,7 @@ int main(void)
 		EACH_WRITER(block_of_several_packs),
 		EACH_WRITER(blocks_are_aligned),
 		EACH_WRITER(last_aligned_room_is_found),
+		EACH_WRITER(aligned_holes_are_used_again),
 		EACH_WRITER(lookup_knows_every_byte),
 		EACH_WRITER(heap_is_near_its_anchor),
 		EACH_WRITER(full_heap_ends_in_a_guard_page),
