@@ -8,10 +8,38 @@
 #include <errno.h>
 #include <string.h>
 
-/* All heaps but those with PP_NOFORK. `all_lock` comes before any lock of a heap. */
+/*
+ * All heaps but those with PP_NOFORK. One store adds a heap or takes it out, so that a child finds
+ * the list whole whenever it was made.
+ */
 static struct pp_heap *all;
-static struct lock all_lock;
+
+/*
+ * The list's lock, which comes before any lock of a heap: the id of the process that has it, or 0.
+ * Another process's was held by a thread of the parent when a raw system call made this one, and
+ * nobody here will give it.
+ */
+static pid_t all_owner;
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void lock_all(void)
+{
+	pid_t own = os_process(), seen = 0;
+
+	while (!__atomic_compare_exchange_n(&all_owner, &seen, own, false, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		if (seen != own)
+			continue; /* given meanwhile, or another process's: take it from there */
+		lock_pause();
+		seen = 0;
+	}
+}
+
+static void unlock_all(void)
+{
+	__atomic_store_n(&all_owner, 0, __ATOMIC_RELEASE);
+}
 
 static bool is_alias(const struct pp_heap *heap)
 {
@@ -97,7 +125,7 @@ static void declare_alive(struct pp_heap *heap)
 
 static void before_fork(void)
 {
-	lock_take(&all_lock);
+	lock_all();
 	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
 		if (heap_is_in_child(heap))
 			fork_enter_child(heap); /* whose locks may be held by nobody */
@@ -114,7 +142,7 @@ static void after_fork_in_parent(void)
 			drop_snapshot(heap);
 		unlock_heap(heap);
 	}
-	lock_give(&all_lock);
+	unlock_all();
 }
 
 /* The locks are ours: what they guard is whole. The rest is done at the heap's first use. */
@@ -128,7 +156,7 @@ static void after_fork_in_child(void)
 			declare_alive(heap);
 		drop_snapshot(heap);
 	}
-	lock_give(&all_lock);
+	unlock_all();
 }
 
 static void install_handlers(void)
@@ -138,13 +166,10 @@ static void install_handlers(void)
 
 static void add_to_all(struct pp_heap *heap)
 {
-	lock_take(&all_lock);
+	lock_all();
 	heap->fork.next = all;
-	heap->fork.link = &all;
-	if (all)
-		all->fork.link = &heap->fork.next;
-	all = heap;
-	lock_give(&all_lock);
+	__atomic_store_n(&all, heap, __ATOMIC_RELEASE);
+	unlock_all();
 }
 
 int fork_init(struct pp_heap *heap)
@@ -168,15 +193,21 @@ int fork_init(struct pp_heap *heap)
 	return err;
 }
 
+static void take_from_all(struct pp_heap *heap)
+{
+	struct pp_heap **link = &all;
+
+	lock_all();
+	while (*link != heap)
+		link = &(*link)->fork.next;
+	__atomic_store_n(link, heap->fork.next, __ATOMIC_RELEASE);
+	unlock_all();
+}
+
 void fork_fini(struct pp_heap *heap)
 {
-	if (heap->fork.link) {
-		lock_take(&all_lock);
-		*heap->fork.link = heap->fork.next;
-		if (heap->fork.next)
-			heap->fork.next->fork.link = heap->fork.link;
-		lock_give(&all_lock);
-	}
+	if (!(heap->mem.flags & PP_NOFORK))
+		take_from_all(heap);
 	os_unmap(heap->fork.alive, os_page_size());
 }
 

@@ -35,7 +35,7 @@ struct fork_state {
 	bool lost, frozen;
 	uint8_t *snapshot; /* the packs' grown parts, one after the other, during a fork */
 	size_t snapshot_size;
-	struct pp_heap *next, **link; /* all heaps, for the handlers */
+	struct pp_heap *next; /* all heaps, for the handlers */
 };
 
 #define FORK_ALIVE 1u

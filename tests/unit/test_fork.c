@@ -24,7 +24,7 @@ static int run_in(pid_t (*fork_by)(void), void (*body)(struct pp_heap *heap), st
 	pid_t pid = fork_by();
 
 	if (!pid) {
-		alarm(60);
+		alarm(30);
 		body(heap);
 		_exit(0);
 	}
@@ -217,6 +217,41 @@ static void grandchildren_are_apart_too(void **state)
 	struct pp_heap *heap = heap_before_fork(WRITER(state));
 
 	assert_int_equal(run_in(fork, fork_again, heap), 0);
+	live_on(heap);
+	pp_heap_free(heap);
+}
+
+static struct {
+	struct pp_heap *heap; /* NULL: not now */
+	int status;
+} beside;
+
+/* All that waits for the lock of all heaps, which the parent has. */
+static void use_all_heaps(struct pp_heap *heap)
+{
+	use_own_heap(heap);
+	CHECK(run_in(fork, use_own_heap, heap) == 0);
+	pp_heap_free(heap);
+}
+
+/* Installed before any heap, so that it runs after the heaps' handler: their locks are held. */
+static void fork_raw_during_fork(void)
+{
+	struct pp_heap *heap = beside.heap;
+
+	beside.heap = NULL;
+	if (heap)
+		beside.status = run_in(raw_fork, use_all_heaps, heap);
+}
+
+static void raw_fork_beside_a_fork(void **state)
+{
+	struct pp_heap *heap = heap_before_fork(WRITER(state));
+
+	beside.heap = heap;
+	beside.status = -1;
+	assert_int_equal(run_in(fork, live_on, heap), 0);
+	assert_int_equal(beside.status, 0);
 	live_on(heap);
 	pp_heap_free(heap);
 }
@@ -427,6 +462,7 @@ int main(void)
 		cmocka_unit_test(raw_fork_of_alias_cannot_write),
 		EACH_WRITER(child_may_have_its_own),
 		EACH_WRITER(grandchildren_are_apart_too),
+		EACH_WRITER(raw_fork_beside_a_fork),
 		EACH_WRITER(works_without_a_wiped_page),
 		EACH_WRITER(threaded_process_forks),
 		cmocka_unit_test(threaded_process_forks_raw),
@@ -435,5 +471,7 @@ int main(void)
 		EACH_WRITER(child_of_a_sealed_heap), /* last: sealed packs stay mapped */
 	};
 
+	if (pthread_atfork(fork_raw_during_fork, NULL, NULL))
+		return 1;
 	return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
 }
