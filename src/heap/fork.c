@@ -118,7 +118,7 @@ static int restore_part(struct pp_heap *heap, size_t p, uint8_t *copy, size_t si
 
 static void declare_alive(struct pp_heap *heap)
 {
-	heap->fork.pid = os_process();
+	__atomic_store_n(&heap->fork.pid, os_process(), __ATOMIC_RELEASE);
 	if (heap->fork.alive)
 		__atomic_store_n(heap->fork.alive, FORK_ALIVE, __ATOMIC_RELEASE);
 }
@@ -237,20 +237,38 @@ static void revive(struct pp_heap *heap)
 	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);
 }
 
+static bool claim_by_page(struct fork_state *fork)
+{
+	uint32_t seen = 0;
+
+	return __atomic_compare_exchange_n(fork->alive, &seen, FORK_ENTERING, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Unless a thread of this very process has: one of the parent may have been lost while it did. */
+static bool claim_by_id(struct fork_state *fork)
+{
+	pid_t own = os_process(), seen = __atomic_load_n(&fork->pid, __ATOMIC_RELAXED);
+
+	while (seen != own && seen != -own) {
+		if (__atomic_compare_exchange_n(&fork->pid, &seen, -own, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 /* One thread of the child does it, and the others wait for it. */
 void fork_enter_child(struct pp_heap *heap)
 {
-	const uint32_t busy = 2;
 	struct fork_state *fork = &heap->fork;
-	uint32_t seen = 0;
 
-	if (!fork->alive || __atomic_compare_exchange_n(fork->alive, &seen, busy, false,
-							__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+	if (fork->alive ? claim_by_page(fork) : claim_by_id(fork)) {
 		revive(heap);
 		declare_alive(heap);
 		return;
 	}
-	while (__atomic_load_n(fork->alive, __ATOMIC_ACQUIRE) == busy)
+	while (heap_is_in_child(heap))
 		lock_pause();
 }
 

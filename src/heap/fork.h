@@ -26,7 +26,8 @@ struct pp_heap;
 
 /*
  * struct fork_state - @alive: on the wiped page: FORK_ALIVE, or 0 in a child that has not entered
- * the heap yet; NULL without such a page, then @pid is whose heap it is
+ * the heap yet, or FORK_ENTERING while a thread of it does; NULL without such a page, then @pid
+ * tells: the id of the process whose heap it is, or minus the id of the one that is entering
  * @lost: no call may be made (PP_NOFORK); @frozen: none that writes
  */
 struct fork_state {
@@ -39,6 +40,7 @@ struct fork_state {
 };
 
 #define FORK_ALIVE 1u
+#define FORK_ENTERING 2u
 
 /* fork_init - from now on the heap is looked after; fork_fini - no longer */
 int fork_init(struct pp_heap *heap);

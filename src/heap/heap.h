@@ -65,7 +65,7 @@ static inline size_t heap_chunk(const struct pp_heap *heap, const void *address)
 static inline bool heap_is_in_child(const struct pp_heap *heap)
 {
 	if (!heap->fork.alive)
-		return heap->fork.pid != os_process();
+		return __atomic_load_n(&heap->fork.pid, __ATOMIC_ACQUIRE) != os_process();
 	return __atomic_load_n(heap->fork.alive, __ATOMIC_ACQUIRE) != FORK_ALIVE;
 }
 

@@ -7,6 +7,7 @@
 #include "heap_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -273,6 +274,92 @@ static void works_without_a_wiped_page(void **state)
 	pp_heap_free(heap);
 }
 
+#define ENTERING 4
+
+static pthread_barrier_t entrance;
+
+static void *enter(void *arg)
+{
+	struct pp_heap *heap = arg;
+
+	pthread_barrier_wait(&entrance);
+	for (uint32_t i = 0; i < 20; i++) {
+		void *rx = test_block(heap, 100, i);
+
+		CHECK(call(rx) == i);
+		CHECK(!pp_free(heap, rx));
+	}
+	return NULL;
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void enter_at_once(struct pp_heap *heap)
+{
+	int descriptors = count_descriptors();
+	pthread_t thread[ENTERING];
+
+	CHECK(!pthread_barrier_init(&entrance, NULL, ENTERING));
+	for (size_t i = 0; i < ENTERING; i++)
+		CHECK(!pthread_create(&thread[i], NULL, enter, heap));
+	for (size_t i = 0; i < ENTERING; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	CHECK(count_descriptors() == descriptors);
+	CHECK(test_stats(heap).blocks == 1);
+}
+
+/* A thread was entering when this process was made: its work is begun again here. */
+static void enter_after_one_was_lost(struct pp_heap *heap)
+{
+	if (heap->fork.alive)
+		*heap->fork.alive = 0;
+	heap->fork.pid = -getppid();
+	enter_at_once(heap);
+}
+
+static void threads_of_a_child_enter_at_once(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 2);
+	uint32_t *page = heap->fork.alive;
+
+	assert_non_null(test_block(heap, 100, 5));
+	for (int i = 0; i < 200; i++) {
+		heap->fork.alive = i % 2 ? NULL : page;
+		assert_int_equal(run_in(fork, enter_at_once, heap), 0);
+	}
+	if (WRITER(state) == PP_WRITER_POKE)
+		assert_int_equal(run_in(fork, enter_after_one_was_lost, heap), 0);
+	heap->fork.alive = page;
+	pp_heap_free(heap);
+}
+
+/* Nobody goes on before the one that enters is done. */
+static void others_wait_for_who_enters(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 2);
+	uint32_t *page = heap->fork.alive;
+	pthread_t thread;
+
+	assert_non_null(test_block(heap, 100, 5));
+	heap->fork.alive = NULL;
+	heap->fork.pid = -getpid();
+	assert_int_equal(pthread_barrier_init(&entrance, NULL, 1), 0);
+	assert_int_equal(pthread_create(&thread, NULL, enter, heap), 0);
+	usleep(20000);
+	assert_int_equal(heap->stats.allocs, 1);
+	__atomic_store_n(&heap->fork.pid, getpid(), __ATOMIC_RELEASE);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	heap->fork.alive = page;
+	pp_heap_free(heap);
+}
+
 static bool stop;
 
 static void *keep_churning(void *arg)
@@ -464,6 +551,8 @@ int main(void)
 		EACH_WRITER(grandchildren_are_apart_too),
 		EACH_WRITER(raw_fork_beside_a_fork),
 		EACH_WRITER(works_without_a_wiped_page),
+		EACH_WRITER(threads_of_a_child_enter_at_once),
+		EACH_WRITER(others_wait_for_who_enters),
 		EACH_WRITER(threaded_process_forks),
 		cmocka_unit_test(threaded_process_forks_raw),
 		cmocka_unit_test(torn_index_is_rebuilt),
