@@ -68,7 +68,9 @@ enum pp_writer {
  *	on arm64, which one BL spans). Halved, down to 2 MiB, where there are no such addresses
  *	or the writer gets none besides (-ENOMEM); pp_stats.reserved is what it has become.
  * @limit: most bytes of blocks, whole chunks counted; default none
- * @anchor: an address that all code should be within branch reach of, if possible
+ * @anchor: an address that all code should be within reach of a direct call of (2 GiB; arm64
+ *	128 MiB, so that the default reservation never is), where there is room, else anywhere;
+ *	default: of the main program's code
  * @log: told why a call failed (but not a wrong @size here, nor what pp_lookup() found free),
  *	each writer that does not work, and each halving; @log_ctx is its first argument
  * @name: its mappings are called "progpack:NAME" in /proc/PID/maps, as far as the kernel names

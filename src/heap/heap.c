@@ -34,6 +34,8 @@ static int check_opts(struct pp_opts *opts)
 	if (!opts->reserve)
 		opts->reserve = cpu_default_reserve();
 	opts->reserve = (opts->reserve + PACK_SIZE - 1) / PACK_SIZE * PACK_SIZE;
+	if (!opts->anchor)
+		opts->anchor = os_program_text();
 	return 0;
 }
 

@@ -25,6 +25,9 @@ size_t os_page_size(void);
  */
 int os_reserve(size_t size, const void *near, void **base);
 
+/* os_program_text - an address in the main program's code; NULL if the kernel does not say */
+const void *os_program_text(void);
+
 /* os_unmap - give back any mapping or reservation made here */
 void os_unmap(void *at, size_t size);
 

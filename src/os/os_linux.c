@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -57,6 +58,12 @@ void os_unmap(void *at, size_t size)
 {
 	if (at && size)
 		munmap(at, size);
+}
+
+/* Not of the dynamic linker, which runs first, nor of the library that this is in. */
+const void *os_program_text(void)
+{
+	return (const void *)(uintptr_t)getauxval(AT_ENTRY);
 }
 
 #define RESERVED (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)

@@ -208,10 +208,11 @@ free_heap:
 	return err;
 }
 
+/* Near the stack, where r0 is, and so far from the helpers: calls of them are of the other form. */
 static int run_jit(struct program *program, const struct arena *arena, struct verdict *verdict,
 		   uint64_t *r0)
 {
-	const struct target target = {.features = jit_host_arch()->features()};
+	const struct target target = {.features = jit_host_arch()->features(), .anchor = r0};
 
 	return run_image(program, target, arena, verdict, r0);
 }

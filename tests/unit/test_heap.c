@@ -536,18 +536,54 @@ static void lookup_knows_every_byte(void **state)
 	pp_heap_free(heap);
 }
 
+/* The far end of the heap's range from @anchor. */
+static size_t farthest(const struct pp_heap *heap, uintptr_t anchor)
+{
+	uintptr_t lo, hi;
+
+	pp_heap_range(heap, &lo, &hi);
+	return anchor < lo + (hi - lo) / 2 ? hi - anchor : anchor - lo;
+}
+
 static void heap_is_near_its_anchor(void **state)
 {
 	struct pp_opts opts = test_opts(WRITER(state), 8);
 	struct pp_heap *heap = NULL;
-	uintptr_t lo, hi, anchor = (uintptr_t)&test_log;
 
 	opts.anchor = &test_log;
 	assert_int_equal(pp_heap_new(&opts, &heap), 0);
-	pp_heap_range(heap, &lo, &hi);
-	assert_true((lo > anchor ? lo - anchor : anchor - lo) <= cpu_reach());
-	assert_true((hi > anchor ? hi - anchor : anchor - hi) <= cpu_reach());
+	assert_true(farthest(heap, (uintptr_t)&test_log) <= cpu_reach());
 	pp_heap_free(heap);
+}
+
+extern const char __executable_start, etext; /* of the linker */
+
+/* Whether all code of this program can call all code of a new heap, and be called. */
+static bool is_near_program(const struct pp_opts *opts)
+{
+	struct pp_heap *heap = NULL;
+	size_t far, far_end;
+
+	assert_int_equal(pp_heap_new(opts, &heap), 0);
+	far = farthest(heap, (uintptr_t)&__executable_start);
+	far_end = farthest(heap, (uintptr_t)&etext);
+	pp_heap_free(heap);
+	return far <= cpu_reach() && far_end <= cpu_reach();
+}
+
+/* Without an anchor too, as without any options. Sanitizers have their shadow where they like. */
+static void default_heap_is_near_the_program(void **state)
+{
+	struct pp_opts opts = test_opts(WRITER(state), 8);
+	bool near = is_near_program(&opts);
+
+	if (UNDER_SANITIZER && !near) {
+		print_message("no addresses near the program under this sanitizer\n");
+		skip();
+	}
+	assert_true(near);
+	if (cpu_default_reserve() < cpu_reach())
+		assert_true(is_near_program(NULL));
 }
 
 static long count_fds(void)
@@ -640,6 +676,7 @@ int main(void)
 		EACH_WRITER(aligned_holes_are_used_again),
 		EACH_WRITER(lookup_knows_every_byte),
 		EACH_WRITER(heap_is_near_its_anchor),
+		EACH_WRITER(default_heap_is_near_the_program),
 		EACH_WRITER(full_heap_ends_in_a_guard_page),
 		EACH_WRITER(mappings_and_descriptors_are_few),
 	};
