@@ -234,6 +234,7 @@ static void revive(struct pp_heap *heap)
 	if (heap->lock.held)
 		index_rebuild(&heap->index);
 	renew_locks(heap);
+	heap->patched = INDEX_NONE;
 	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);
 }
 

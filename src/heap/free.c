@@ -24,7 +24,7 @@ static int check_live(const struct pp_heap *heap, const void *rx)
 		return -ESTALE;
 	if (!bitmap_get(ix->first, at))
 		return -EINVAL;
-	if (bitmap_get(ix->open, at))
+	if (bitmap_get(ix->open, at) || at == heap->patched)
 		return -EBUSY;
 	return bitmap_get(ix->dying, at) ? -ESTALE : 0;
 }

@@ -177,6 +177,7 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	if (err)
 		return err;
 	index_grow(&heap->index, 0, PACK_STEP_CHUNKS);
+	heap->patched = INDEX_NONE;
 	heap->stats.writer = heap->mem.writer->id;
 	heap->stats.reserved = heap->mem.size;
 	heap->stats.limit = opts->limit;

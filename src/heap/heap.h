@@ -3,8 +3,8 @@
  * heap.h - a heap: one reservation, its index, its open blocks and its figures
  *
  * Three locks, `grow` or `patch` before `lock`:
- *	lock	index, open, names, limit and stats; held for a few loads and stores, never over a
- *		system call, a copy or the caller's log function
+ *	lock	index, patched, open, names, limit and stats; held for a few loads and stores, never
+ *		over a system call, a copy or the caller's log function
  *	grow	held by the one thread that maps, unmaps or collapses packs
  *	patch	held by the one thread that patches live code
  * Chunks that are taken out of the index belong to the thread that took them, so that writing
@@ -29,6 +29,7 @@ struct pp_heap {
 	pthread_mutex_t patch;
 	struct lock lock;
 	struct index index;
+	size_t patched; /* the block that pp_patch() is changing: its first chunk, or INDEX_NONE */
 	struct staging_table open;
 	struct names names;
 	struct pp_stats stats; /* but for what pp_stats() works out */

@@ -3,8 +3,8 @@
  * patch.c - change bytes of a live block while threads run it
  *
  * Patches are made one at a time, so that two of one word do not lose each other. Meanwhile the
- * block is marked open: its memory cannot be freed, and given to another block, before the bytes
- * have arrived. pp_free() says -EBUSY then.
+ * heap remembers the block: its memory cannot be freed, and given to another block, before the
+ * bytes have arrived. pp_free() says -EBUSY then. In a child of fork() nobody is patching.
  */
 #include "heap/code.h"
 #include "os/cpu.h"
@@ -27,24 +27,23 @@ static size_t find_live(const struct pp_heap *heap, const void *at, size_t size)
 	return last < first + index_size(ix, first) ? first : INDEX_NONE;
 }
 
-static size_t mark(struct pp_heap *heap, const void *at, size_t size)
+static bool mark(struct pp_heap *heap, const void *at, size_t size)
 {
 	size_t block;
 
 	lock_take(&heap->lock);
 	block = find_live(heap, at, size);
-	if (block != INDEX_NONE)
-		bitmap_set(heap->index.open, block, 1);
+	heap->patched = block;
 	lock_give(&heap->lock);
-	return block;
+	return block != INDEX_NONE;
 }
 
-static void unmark(struct pp_heap *heap, size_t block, int err)
+static void unmark(struct pp_heap *heap, int err)
 {
 	struct pp_stats *stats = &heap->stats;
 
 	lock_take(&heap->lock);
-	bitmap_clear(heap->index.open, block, 1);
+	heap->patched = INDEX_NONE;
 	if (!err) {
 		stats->patches++;
 		stats->syncs++;
@@ -59,17 +58,16 @@ static void unmark(struct pp_heap *heap, size_t block, int err)
 /* With `patch` held. */
 static int patch(struct pp_heap *heap, uint8_t *at, const uint8_t *bytes, size_t size)
 {
-	size_t block = mark(heap, at, size);
 	int err;
 
-	if (block == INDEX_NONE)
+	if (!mark(heap, at, size))
 		return code_refuse(heap, -ENOENT, "pp_patch", "not in a live block");
 	err = heap->mem.writer->patch(&heap->mem, at, bytes, size);
 	if (!err) {
 		cpu_flush(at, size);
 		cpu_sync_live();
 	}
-	unmark(heap, block, err);
+	unmark(heap, err);
 	return err;
 }
 

@@ -188,6 +188,34 @@ static void raw_fork_of_alias_cannot_write(void **state)
 	pp_heap_free(heap);
 }
 
+static int see_live(void *rx, const struct pp_run *run)
+{
+	return run->rx == rx && run->state == PP_RUN_LIVE;
+}
+
+static void patch_and_free(struct pp_heap *heap)
+{
+	live_on(heap);
+	CHECK(!pp_free(heap, block.patched));
+}
+
+/* A thread is patching it, and is not there in the child. */
+static void block_being_patched_is_nobodys_in_a_child(void **state)
+{
+	struct pp_heap *heap = heap_before_fork(PP_WRITER_POKE);
+
+	(void)state;
+	pthread_mutex_lock(&heap->patch);
+	heap->patched = heap_chunk(heap, block.patched);
+	assert_int_equal(pp_walk(heap, see_live, block.patched), 1);
+	assert_int_equal(pp_free(heap, block.patched), -EBUSY);
+	assert_int_equal(run_in(raw_fork, patch_and_free, heap), 0);
+	heap->patched = INDEX_NONE;
+	pthread_mutex_unlock(&heap->patch);
+	patch_and_free(heap);
+	pp_heap_free(heap);
+}
+
 /* An own heap works there in any case. */
 static void use_own_heap(struct pp_heap *heap)
 {
@@ -547,6 +575,7 @@ int main(void)
 		EACH_WRITER(parent_changes_nothing_there),
 		cmocka_unit_test(raw_fork_of_poke_is_the_same),
 		cmocka_unit_test(raw_fork_of_alias_cannot_write),
+		cmocka_unit_test(block_being_patched_is_nobodys_in_a_child),
 		EACH_WRITER(child_may_have_its_own),
 		EACH_WRITER(grandchildren_are_apart_too),
 		EACH_WRITER(raw_fork_beside_a_fork),
