@@ -40,7 +40,10 @@ extern "C" {
 
 struct pp_heap;
 
-/* Told why a call failed, or which fallback was taken: one line, no newline. */
+/*
+ * Told why a call failed, or which fallback was taken: one line, no newline. No lock is held: it may
+ * fork, or use the heap.
+ */
 typedef void (*pp_log_fn)(void *ctx, const char *message);
 
 /* How bytes reach memory that nobody may write; docs/heap.md compares them. */

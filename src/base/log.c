@@ -14,16 +14,32 @@ void log_clean(char *line)
 	}
 }
 
+static _Thread_local struct log_held *holder;
+
+void log_hold(struct log_held *held)
+{
+	held->line[0] = '\0';
+	holder = held;
+}
+
+void log_let_go(const struct log *log, const struct log_held *held)
+{
+	holder = NULL;
+	if (held->line[0])
+		log_line(log, "%s", held->line);
+}
+
 void log_line(const struct log *log, const char *format, ...)
 {
-	char line[512];
+	char own[LOG_LINE], *line = holder ? holder->line : own;
 	va_list args;
 
-	if (!log || !log->fn)
+	if (!log || !log->fn || (holder && line[0]))
 		return;
 	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
+	vsnprintf(line, LOG_LINE, format, args);
 	va_end(args);
 	log_clean(line);
-	log->fn(log->ctx, line);
+	if (!holder)
+		log->fn(log->ctx, line);
 }

@@ -18,6 +18,21 @@ struct log {
 __attribute__((format(printf, 2, 3))) void log_line(const struct log *log, const char *format, ...);
 void log_clean(char *line);
 
+#define LOG_LINE 512u
+
+/* struct log_held - a line that waits until locks are given back */
+struct log_held {
+	char line[LOG_LINE];
+};
+
+/*
+ * log_hold - until log_let_go() this thread's first line goes to @held, and more are dropped: they
+ * would follow from it. log_let_go - hand it to the caller's function, which may do anything: fork,
+ * or use what the locks guard
+ */
+void log_hold(struct log_held *held);
+void log_let_go(const struct log *log, const struct log_held *held);
+
 /*
  * log_error - say why, and give the error, so that callers can write: return log_error(...)
  *

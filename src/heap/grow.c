@@ -295,8 +295,22 @@ static int take_quickly(struct pp_heap *heap, size_t size, struct wish *wish)
 	return err;
 }
 
+/* What the caller's log function is told under `grow`, it is told after. */
+static void lock_growth(struct pp_heap *heap, struct log_held *held)
+{
+	log_hold(held);
+	pthread_mutex_lock(&heap->grow);
+}
+
+static void unlock_growth(struct pp_heap *heap, const struct log_held *held)
+{
+	pthread_mutex_unlock(&heap->grow);
+	log_let_go(&heap->mem.log, held);
+}
+
 static int take_slowly(struct pp_heap *heap, size_t size, struct wish *wish)
 {
+	struct log_held held;
 	int err;
 
 	if (!wish->staging)
@@ -308,9 +322,9 @@ static int take_slowly(struct pp_heap *heap, size_t size, struct wish *wish)
 	lock_give(&heap->lock);
 	if (err != -ENOSPC)
 		return err;
-	pthread_mutex_lock(&heap->grow);
+	lock_growth(heap, &held);
 	err = take_growing(heap, wish);
-	pthread_mutex_unlock(&heap->grow);
+	unlock_growth(heap, &held);
 	return err;
 }
 
@@ -388,9 +402,11 @@ static int trim(struct pp_heap *heap)
 
 void heap_trim(struct pp_heap *heap)
 {
-	pthread_mutex_lock(&heap->grow);
+	struct log_held held;
+
+	lock_growth(heap, &held);
 	(void)trim(heap);
-	pthread_mutex_unlock(&heap->grow);
+	unlock_growth(heap, &held);
 }
 
 /* With `grow` held. */
@@ -412,13 +428,14 @@ static int finish_all(struct pp_heap *heap)
 int pp_heap_tidy(struct pp_heap *heap)
 {
 	int err = heap_enter_writing(heap), finish_err;
+	struct log_held held;
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&heap->grow);
+	lock_growth(heap, &held);
 	err = trim(heap);
 	finish_err = finish_all(heap);
-	pthread_mutex_unlock(&heap->grow);
+	unlock_growth(heap, &held);
 	if (!err)
 		err = finish_err;
 	if (err)

@@ -7,6 +7,8 @@
  *		over a system call, a copy or the caller's log function
  *	grow	held by the one thread that maps, unmaps or collapses packs
  *	patch	held by the one thread that patches live code
+ * The caller's log function is called with none of them held: what is to be said under the two
+ * mutexes is said after (log_hold() in base/log.h).
  * Chunks that are taken out of the index belong to the thread that took them, so that writing
  * to them needs no lock.
  */

@@ -74,6 +74,7 @@ static int patch(struct pp_heap *heap, uint8_t *at, const uint8_t *bytes, size_t
 int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size_t size)
 {
 	int err = heap_enter_writing(heap);
+	struct log_held held;
 
 	if (err)
 		return err;
@@ -83,8 +84,10 @@ int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size_t size)
 	err = cpu_can_sync_live();
 	if (err)
 		return code_refuse(heap, err, "pp_patch", "no membarrier to synchronise cores");
+	log_hold(&held);
 	pthread_mutex_lock(&heap->patch);
 	err = patch(heap, at, bytes, size);
 	pthread_mutex_unlock(&heap->patch);
+	log_let_go(&heap->mem.log, &held);
 	return err;
 }

@@ -35,7 +35,7 @@ static int spy_grow(struct memory *mem, size_t p, size_t from, size_t to)
 	spy.maps++;
 	look_back();
 	if (spy.fail_maps_from && (int)spy.maps >= spy.fail_maps_from)
-		return -ENOMEM;
+		return log_error(&mem->log, -ENOMEM, "no map %u", spy.maps);
 	return spy.real->grow(mem, p, from, to);
 }
 
@@ -66,6 +66,11 @@ static int spy_fill(struct memory *mem, uint8_t *rx, size_t size)
 	return -EIO;
 }
 
+static int spy_reopen(struct memory *mem)
+{
+	return spy.real->reopen ? spy.real->reopen(mem) : 0;
+}
+
 static void spy_close(struct memory *mem)
 {
 	spy.real->close(mem);
@@ -75,6 +80,7 @@ static const struct writer spy_writer = {
 	.id = PP_WRITER_POKE,
 	.name = "spy",
 	.close = spy_close,
+	.reopen = spy_reopen,
 	.grow = spy_grow,
 	.unmap = spy_unmap,
 	.copy = spy_copy,
@@ -241,6 +247,52 @@ static void no_lock_is_held_while_writing(void **state)
 	pp_heap_free(heap);
 }
 
+static void use_heap(void *heap)
+{
+	struct pp_code code;
+
+	CHECK(!pp_alloc(heap, 4 * MIB, &code));
+	CHECK(!pp_abort(heap, &code));
+	CHECK(!pp_heap_tidy(heap));
+}
+
+/* Told of a failure: goes on with the heap, here and in a child. */
+static void use_and_fork(void *ctx, const char *message)
+{
+	int *told = ctx;
+
+	CHECK(strlen(message) > 0);
+	if ((*told)++)
+		return;
+	spy.fail_maps_from = 0;
+	use_heap(spy.heap);
+	CHECK(run_child(use_heap, spy.heap) == 0);
+}
+
+static void fail_and_log(void *state)
+{
+	struct pp_heap *heap = spied_heap(*(enum pp_writer *)state, 4);
+	uint8_t *block = test_block(heap, 64, 1);
+	struct pp_code code;
+	int told = 0;
+
+	heap->mem.log = (struct log){use_and_fork, &told};
+	spy.fail_maps_from = 1;
+	CHECK(pp_alloc(heap, 4 * MIB, &code) == -ENOMEM);
+	CHECK(told == 2); /* the writer's reason, and what it meant */
+	told = 0;
+	CHECK(pp_patch(heap, block + 64, "", 1) == -ENOENT);
+	CHECK(told == 1);
+	CHECK(call(block) == 1);
+	pp_heap_free(heap);
+}
+
+/* In a child, as what waits for itself waits for ever. */
+static void log_function_may_fork_and_use_the_heap(void **state)
+{
+	assert_int_equal(run_child(fail_and_log, *state), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +303,7 @@ int main(void)
 		EACH_WRITER(failed_growth_is_undone),
 		EACH_WRITER(failed_unmap_keeps_the_pack),
 		EACH_WRITER(no_lock_is_held_while_writing),
+		EACH_WRITER(log_function_may_fork_and_use_the_heap),
 	};
 
 	return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
