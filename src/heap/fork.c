@@ -233,6 +233,7 @@ static void revive(struct pp_heap *heap)
 	}
 	if (heap->lock.held)
 		index_rebuild(&heap->index);
+	heap_recount(heap); /* packs come and go without the lock */
 	renew_locks(heap);
 	heap->patched = INDEX_NONE;
 	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);

@@ -82,4 +82,7 @@ int heap_enter_writing(struct pp_heap *heap);
 /* heap_failed - count one more failure; @counter is one of heap->stats */
 void heap_failed(struct pp_heap *heap, uint64_t *counter);
 
+/* heap_recount - work out again what the figures say of the index, which somebody was changing */
+void heap_recount(struct pp_heap *heap);
+
 #endif

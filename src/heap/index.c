@@ -126,22 +126,27 @@ void index_grow(struct index *ix, size_t p, size_t chunks)
 	struct index_pack *pack = &ix->pack[p];
 	size_t old = pack->grown;
 
+	if (p > ix->highest)
+		ix->highest = p;
 	ix->empty -= index_is_empty(ix, p);
 	pack->grown = (uint32_t)chunks;
 	pack->free += (uint32_t)(chunks - old);
 	ix->empty += index_is_empty(ix, p);
-	if (p > ix->highest)
-		ix->highest = p;
 	refresh(ix, run_start(ix, p * PACK_CHUNKS + old) / RUNS_LEAF);
+}
+
+static void lower_highest(struct index *ix)
+{
+	while (ix->highest && !ix->pack[ix->highest].grown)
+		ix->highest--;
 }
 
 void index_leave(struct index *ix, size_t p)
 {
 	ix->empty--;
 	ix->pack[p] = (struct index_pack){0};
-	while (ix->highest && !ix->pack[ix->highest].grown)
-		ix->highest--;
 	refresh(ix, p * PACK_LEAVES);
+	lower_highest(ix);
 }
 
 static size_t count_free(const struct index *ix, size_t p)
@@ -154,8 +159,22 @@ static size_t count_free(const struct index *ix, size_t p)
 	return free;
 }
 
+/* Used chunks behind a free one that start no block: the rest of a give, which are traps. */
+static void end_give(struct index *ix)
+{
+	size_t all = (ix->highest + 1) * PACK_CHUNKS, at = bitmap_next_one(ix->used, 0, all);
+
+	while (at < all) {
+		if (!bitmap_get(ix->first, at))
+			bitmap_clear(ix->used, at, index_size(ix, at));
+		at = bitmap_next_one(ix->used, bitmap_next_zero(ix->used, at, all), all);
+	}
+}
+
+/* No pack above `highest` has anything, at no moment of a change. */
 void index_rebuild(struct index *ix)
 {
+	end_give(ix);
 	ix->empty = 0;
 	for (size_t p = 0; p <= ix->highest; p++) {
 		ix->pack[p].free = (uint32_t)count_free(ix, p);
@@ -163,6 +182,7 @@ void index_rebuild(struct index *ix)
 		for (size_t leaf = 0; leaf < PACK_LEAVES; leaf++)
 			refresh(ix, p * PACK_LEAVES + leaf);
 	}
+	lower_highest(ix);
 }
 
 void index_seal(struct index *ix, size_t p)

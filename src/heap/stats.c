@@ -6,6 +6,32 @@
 #include <errno.h>
 #include <string.h>
 
+static void count_pack(const struct index *ix, size_t p, struct pp_stats *stats)
+{
+	const struct index_pack *pack = &ix->pack[p];
+	size_t word = p * PACK_CHUNKS / BITMAP_WORD, end = word + pack->grown / BITMAP_WORD;
+
+	stats->packs += pack->grown != 0;
+	stats->committed += pack->grown * (uint64_t)PP_CHUNK;
+	stats->used += (pack->grown - pack->free) * (uint64_t)PP_CHUNK;
+	for (; word < end; word++) {
+		uint64_t starts = bitmap_word(ix->used, word) & bitmap_word(ix->first, word);
+		uint64_t open = starts & bitmap_word(ix->open, word);
+
+		stats->blocks += (uint64_t)__builtin_popcountll(starts);
+		stats->open += (uint64_t)__builtin_popcountll(open);
+	}
+}
+
+void heap_recount(struct pp_heap *heap)
+{
+	struct pp_stats *stats = &heap->stats;
+
+	stats->packs = stats->committed = stats->used = stats->blocks = stats->open = 0;
+	for (size_t p = 0; p <= heap->index.highest; p++)
+		count_pack(&heap->index, p, stats);
+}
+
 /* const promises that the heap's blocks stay as they are; its lock is ours to take. */
 static void snapshot(const struct pp_heap *const_heap, struct pp_stats *stats)
 {

@@ -484,15 +484,44 @@ static void torn_index_is_rebuilt(void **state)
 	struct pp_heap *heap = heap_before_fork(PP_WRITER_POKE);
 	struct index_pack *pack = &heap->index.pack[0];
 
+	struct pp_stats before, after;
+
 	(void)state;
 	assert_int_equal(pp_free(heap, block.freed), 0);
+	before = test_stats(heap);
 	heap->lock.held = 1;
 	pack->free = 1;
 	heap->index.empty = 7;
+	heap->index.highest++;
 	runs_set(&heap->index.runs, 0, (uint64_t[RUNS_PLANES]){~UINT64_C(0)});
+	heap->stats.used = heap->stats.blocks = heap->stats.open = 77;
+	heap->stats.packs = heap->stats.committed = 77;
 	*heap->fork.alive = 0;
+	after = test_stats(heap);
+	assert_same_state(&before, &after);
 	assert_ptr_equal(test_block(heap, 64, 2), block.freed);
 	assert_int_equal(heap->index.empty, 0);
+	pp_heap_free(heap);
+}
+
+/* Of a block that was freed only the first word of bits is cleared. */
+static void torn_give_is_ended(void **state)
+{
+	struct pp_heap *heap = test_heap(PP_WRITER_POKE, 4);
+	struct pp_stats before = test_stats(heap), after;
+	void *rx = test_block(heap, 10000, 1), *next = test_block(heap, 64, 2);
+
+	(void)state;
+	assert_int_equal(pp_free(heap, next), 0);
+	assert_int_equal(heap->mem.writer->fill(&heap->mem, rx, 10000 / 64 * 64 + 64), 0);
+	bitmap_clear(heap->index.used, heap_chunk(heap, rx), 64);
+	heap->lock.held = 1;
+	*heap->fork.alive = 0;
+	after = test_stats(heap);
+	assert_int_equal(after.used, before.used);
+	assert_int_equal(after.blocks, before.blocks);
+	assert_int_equal(after.largest_free, before.largest_free);
+	assert_ptr_equal(test_block(heap, 10000, 3), rx);
 	pp_heap_free(heap);
 }
 
@@ -585,6 +614,7 @@ int main(void)
 		EACH_WRITER(threaded_process_forks),
 		cmocka_unit_test(threaded_process_forks_raw),
 		cmocka_unit_test(torn_index_is_rebuilt),
+		cmocka_unit_test(torn_give_is_ended),
 		EACH_WRITER(nofork_leaves_children_without_code),
 		EACH_WRITER(child_of_a_sealed_heap), /* last: sealed packs stay mapped */
 	};
