@@ -123,6 +123,13 @@ static void declare_alive(struct pp_heap *heap)
 		__atomic_store_n(heap->fork.alive, FORK_ALIVE, __ATOMIC_RELEASE);
 }
 
+/* Private memory is copied on write, page by page, by parent and child: huge pages fall apart. */
+static void forget_huge(struct index *ix)
+{
+	for (size_t p = 0; p <= ix->highest; p++)
+		ix->pack[p].huge = false;
+}
+
 static void before_fork(void)
 {
 	lock_all();
@@ -140,6 +147,8 @@ static void after_fork_in_parent(void)
 	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
 		if (is_alias(heap))
 			drop_snapshot(heap);
+		else
+			forget_huge(&heap->index);
 		unlock_heap(heap);
 	}
 	unlock_all();
@@ -236,6 +245,7 @@ static void revive(struct pp_heap *heap)
 	heap_recount(heap); /* packs come and go without the lock */
 	renew_locks(heap);
 	heap->patched = INDEX_NONE;
+	forget_huge(&heap->index);
 	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);
 }
 

@@ -216,6 +216,61 @@ static void block_being_patched_is_nobodys_in_a_child(void **state)
 	pp_heap_free(heap);
 }
 
+static int see_huge(void *arg, const struct pp_run *run)
+{
+	(void)arg;
+	return run->huge;
+}
+
+/* What fork() and a write have split is one page again after pp_heap_tidy(). */
+static void tidy_up(struct pp_heap *heap)
+{
+	CHECK(!pp_free(heap, block.freed));
+	CHECK(!pp_walk(heap, see_huge, NULL));
+	CHECK(!pp_heap_tidy(heap));
+	CHECK(pp_walk(heap, see_huge, NULL));
+	CHECK(test_stats(heap).huge == 2 * MIB);
+}
+
+static void wait_and_tidy_up(struct pp_heap *heap)
+{
+	char byte;
+
+	CHECK(read(gate[0], &byte, 1) == 1);
+	tidy_up(heap);
+}
+
+static void tidy_makes_huge_again(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 1);
+	int status;
+	pid_t pid;
+
+	block.freed = test_block(heap, 8192, 1);
+	block.kept = test_block(heap, 2 * MIB - 8192, 3);
+	if (pp_heap_tidy(heap) || test_stats(heap).huge != 2 * MIB) {
+		print_message("skipped: the kernel gives no huge page now\n");
+		pp_heap_free(heap);
+		skip();
+	}
+	assert_int_equal(pipe(gate), 0);
+	pid = fork();
+	if (!pid) {
+		alarm(30);
+		wait_and_tidy_up(heap);
+		_exit(0);
+	}
+	if (WRITER(state) == PP_WRITER_POKE)
+		tidy_up(heap);
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(gate[0]);
+	close(gate[1]);
+	assert_int_equal(test_stats(heap).huge, 2 * MIB);
+	pp_heap_free(heap);
+}
+
 /* An own heap works there in any case. */
 static void use_own_heap(struct pp_heap *heap)
 {
@@ -605,6 +660,7 @@ int main(void)
 		cmocka_unit_test(raw_fork_of_poke_is_the_same),
 		cmocka_unit_test(raw_fork_of_alias_cannot_write),
 		cmocka_unit_test(block_being_patched_is_nobodys_in_a_child),
+		EACH_WRITER(tidy_makes_huge_again),
 		EACH_WRITER(child_may_have_its_own),
 		EACH_WRITER(grandchildren_are_apart_too),
 		EACH_WRITER(raw_fork_beside_a_fork),
