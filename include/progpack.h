@@ -41,8 +41,8 @@ extern "C" {
 struct pp_heap;
 
 /*
- * Told why a call failed, or which fallback was taken: one line, no newline. No lock is held: it may
- * fork, or use the heap.
+ * Told why a call failed, or which fallback was taken: one line, no newline. No lock is held: it
+ * may fork, or use the heap.
  */
 typedef void (*pp_log_fn)(void *ctx, const char *message);
 
@@ -207,8 +207,9 @@ int pp_abort(struct pp_heap *heap, struct pp_code *code);
  *
  * Nobody may be executing in it.
  *
- * Return: 0, -ESTALE (already free), -EINVAL (not the start of a block, or not of this
- * heap), -EBUSY (open: use pp_abort()), or the writer's error, and the block stays.
+ * Return: 0, -ESTALE (no block there: free already, or never allocated), -EINVAL (within a block,
+ * no multiple of PP_CHUNK, or not of this heap), -EBUSY (open: use pp_abort()), or the writer's
+ * error, and the block stays.
  * Mirrors bpf_jit_binary_pack_free().
  */
 PP_MUST_USE int pp_free(struct pp_heap *heap, const void *rx);

@@ -18,8 +18,6 @@ static int check_live(const struct pp_heap *heap, const void *rx)
 
 	if (at == INDEX_NONE || rx != heap_rx(heap, at))
 		return -EINVAL;
-	if (at % PACK_CHUNKS >= ix->pack[at / PACK_CHUNKS].grown)
-		return -EINVAL;
 	if (!bitmap_get(ix->used, at))
 		return -ESTALE;
 	if (!bitmap_get(ix->first, at))
