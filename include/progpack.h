@@ -55,7 +55,7 @@ enum pp_writer {
 
 /* Keep the heap on small pages, also where huge ones could be had. */
 #define PP_SMALL_PAGES 0x1u
-/* A child of fork() gets no code: its heap refuses every call, and fork() costs nothing. */
+/* A child of fork() gets no code: its heap refuses calls with -EPERM, and fork() costs nothing. */
 #define PP_NOFORK 0x2u
 /*
  * Seal packs (mseal) once they are full-grown: nobody can unmap them or change their protection.
@@ -258,7 +258,7 @@ PP_MUST_USE int pp_heap_tidy(struct pp_heap *heap);
  * Exact for a block that stands meanwhile. If it is being made or freed by others, then -ENOENT or
  * bytes that contain @pc but may be no block any more.
  *
- * Return: 0, or -ENOENT (free, or not of this heap).
+ * Return: 0, or -ENOENT (free, not of this heap, or in a child that PP_NOFORK gives no code).
  */
 PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block);
 

@@ -251,10 +251,10 @@ int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block
 {
 	size_t chunk = heap_chunk(heap, pc), first, chunks;
 
-	if (heap->fork.lost || (heap->mem.flags & PP_NOFORK && heap_is_in_child(heap)))
-		return -EPERM;
 	if (chunk == INDEX_NONE)
 		return -ENOENT;
+	if (heap->fork.lost || (heap->mem.flags & PP_NOFORK && heap_is_in_child(heap)))
+		return -ENOENT; /* there is no code */
 	first = index_block(&heap->index, chunk);
 	if (first == INDEX_NONE)
 		return -ENOENT;

@@ -602,7 +602,7 @@ static void have_no_code(struct pp_heap *heap)
 	CHECK(pp_finalize(heap, &block.open, 64) == -EPERM);
 	CHECK(pp_abort(heap, &block.open) == -EPERM);
 	CHECK(pp_free(heap, block.freed) == -EPERM);
-	CHECK(pp_lookup(heap, block.freed, &found) == -EPERM);
+	CHECK(pp_lookup(heap, block.freed, &found) == -ENOENT);
 	CHECK(pp_stats(heap, &stats) == -EPERM);
 	CHECK(pp_heap_tidy(heap) == -EPERM);
 	if (!UNDER_SANITIZER) /* which map what they need anywhere */
