@@ -39,12 +39,13 @@ size_t os_page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Over RLIMIT_MEMLOCK after mlockall(MCL_FUTURE) is -EAGAIN: less would do, as of other memory. */
 static int map_file(void **at, size_t size, int prot, int flags, int fd, size_t from)
 {
 	void *got = mmap(*at, size, prot, flags, fd, (off_t)from);
 
 	if (got == MAP_FAILED)
-		return -errno;
+		return errno == EAGAIN ? -ENOMEM : -errno;
 	*at = got;
 	return 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_scarce.c - where memory is scarce: no huge pages for the process, and a small memory
- * cgroup around it
+ * test_scarce.c - where memory is scarce: no huge pages for the process, a limit of locked memory,
+ * and a small memory cgroup around it
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -48,6 +50,38 @@ static void works_where_huge_pages_are_off(void **state)
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
 		print_message("skipped: this kernel has no PR_SET_THP_DISABLE\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+/* Whatever is mapped, a reservation too, counts as locked memory. Root may lock any amount. */
+static void run_locked(void *writer)
+{
+	const struct rlimit limit = {.rlim_cur = 7 * MIB, .rlim_max = 7 * MIB};
+	struct pp_opts opts = test_opts(*(enum pp_writer *)writer, 256);
+	struct pp_heap *heap = NULL;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || (!getuid() && setuid(65534)) ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) || mlockall(MCL_FUTURE))
+		_exit(77);
+	CHECK(!pp_heap_new(&opts, &heap));
+	CHECK(test_stats(heap).reserved <= 4 * MIB);
+	CHECK(call(test_block(heap, 64, 5)) == 5);
+	pp_heap_free(heap);
+}
+
+static void locked_memory_halves_the_reservation(void **state)
+{
+	int status;
+
+	if (UNDER_SANITIZER) {
+		print_message("skipped: sanitizers lock no memory\n");
+		skip();
+	}
+	status = run_child(run_locked, *state);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		print_message("skipped: this process may not lock memory\n");
 		skip();
 	}
 	assert_int_equal(status, 0);
@@ -137,6 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH_WRITER(works_where_huge_pages_are_off),
+		EACH_WRITER(locked_memory_halves_the_reservation),
 		EACH_WRITER(works_in_a_small_cgroup),
 	};
 
