@@ -163,13 +163,13 @@ static int take_operand(const struct cli_option *option, const struct cursor *ar
 static int take_count(const struct cli_option *option, const char *value, uint64_t *to)
 {
 	char *end;
-	uint64_t count;
+	uint64_t count, most = option->pick ? (uint64_t)option->pick : UINT64_MAX;
 
 	errno = 0;
 	count = strtoull(value, &end, 10);
-	if (value[strspn(value, "0123456789")] || !*value || !count || errno)
+	if (value[strspn(value, "0123456789")] || !*value || !count || count > most || errno)
 		return cli_usage("%s takes a number from 1 to %" PRIu64 ", not '%s'", option->name,
-				 UINT64_MAX, value);
+				 most, value);
 	*to = count;
 	return CLI_GO;
 }

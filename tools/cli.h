@@ -27,7 +27,7 @@ enum cli_type {
 	CLI_NEEDED,  /* the same, and an error without it */
 	CLI_SWITCH,  /* bool: true if given */
 	CLI_TEXT,    /* const char *: the value as given */
-	CLI_COUNT,   /* uint64_t: a decimal number from 1 to UINT64_MAX */
+	CLI_COUNT,   /* uint64_t: a decimal number from 1 to option.pick, 0 is UINT64_MAX */
 	CLI_PICK,    /* int: option.pick; options that pick for one place exclude each other */
 };
 
@@ -35,7 +35,7 @@ enum cli_type {
  * struct cli_option - one argument
  * @name: "--repeat", or "FILE" for an operand
  * @value: what the option's value is called; NULL for operands, switches and picks
- * @pick: non-zero, for CLI_PICK
+ * @pick: non-zero, for CLI_PICK; for CLI_COUNT the largest number, or 0
  * @at: offset of its place in the settings
  * @help: what it does, with units and default; a line break in it is kept
  */

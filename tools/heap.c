@@ -13,7 +13,7 @@
 #include "tools.h"
 
 #define FRAMES_A_SECOND 20u
-#define SECONDS_MAX 3600u
+#define SECONDS_MAX 3600
 
 /* A terminal's cell, and a picture's: a page. */
 #define DRAWN_CELL ((size_t)16 << 10)
@@ -28,7 +28,7 @@ struct settings {
 static const struct cli_option options[] = {
 	{"--demo", NULL, CLI_SWITCH, 0, offsetof(struct settings, demo),
 	 "make a heap, and let blocks of code come and go in it"},
-	{"--seconds", "N", CLI_COUNT, 0, offsetof(struct settings, seconds),
+	{"--seconds", "N", CLI_COUNT, SECONDS_MAX, offsetof(struct settings, seconds),
 	 "how long; default 5, at most 3600; interrupt it earlier with ^C"},
 	{"--svg", "FILE", CLI_TEXT, 0, offsetof(struct settings, svg),
 	 "also write the last picture to FILE"},
@@ -189,8 +189,6 @@ int heap_command_main(int argc, char **argv)
 		return status;
 	if (!set->demo)
 		return cli_usage("--demo is missing");
-	if (set->seconds > SECONDS_MAX)
-		return cli_usage("--seconds: at most %u", SECONDS_MAX);
 	if (set->writer && pp_writer_by_name(set->writer, &show.writer))
 		return cli_usage("--writer takes auto, poke or alias, not '%s'", set->writer);
 	return run(&show) ? CLI_FAILED : CLI_OK;
