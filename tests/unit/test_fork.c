@@ -193,10 +193,12 @@ static int see_live(void *rx, const struct pp_run *run)
 	return run->rx == rx && run->state == PP_RUN_LIVE;
 }
 
-static void patch_and_free(struct pp_heap *heap)
+static void free_and_patch(struct pp_heap *heap)
 {
-	live_on(heap);
+	uint8_t *kept = block.kept;
+
 	CHECK(!pp_free(heap, block.patched));
+	CHECK(!pp_patch(heap, kept + 64, kept + 64, 1));
 }
 
 /* A thread is patching it, and is not there in the child. */
@@ -209,10 +211,10 @@ static void block_being_patched_is_nobodys_in_a_child(void **state)
 	heap->patched = heap_chunk(heap, block.patched);
 	assert_int_equal(pp_walk(heap, see_live, block.patched), 1);
 	assert_int_equal(pp_free(heap, block.patched), -EBUSY);
-	assert_int_equal(run_in(raw_fork, patch_and_free, heap), 0);
+	assert_int_equal(run_in(raw_fork, free_and_patch, heap), 0);
 	heap->patched = INDEX_NONE;
 	pthread_mutex_unlock(&heap->patch);
-	patch_and_free(heap);
+	free_and_patch(heap);
 	pp_heap_free(heap);
 }
 
@@ -332,6 +334,11 @@ static void raw_fork_beside_a_fork(void **state)
 {
 	struct pp_heap *heap = heap_before_fork(WRITER(state));
 
+	if (UNDER_SANITIZER) {
+		print_message("skipped: sanitizers hold locks of their own over fork\n");
+		pp_heap_free(heap);
+		skip();
+	}
 	beside.heap = heap;
 	beside.status = -1;
 	assert_int_equal(run_in(fork, live_on, heap), 0);
