@@ -124,9 +124,10 @@ struct pp_block {
  *	size; the first fill of a pack is not counted
  * @syncs: instruction syncs: one per finalize, free, batch and patch (no instructions on x86-64
  *	but for patches)
- * @fail_args .. @fail_write: calls that failed, by cause: bad arguments (-EINVAL, -E2BIG,
- *	-EBUSY, -EOVERFLOW), -ESTALE, -EDQUOT, -ENOSPC, no memory, and writes that the kernel
- *	refused
+ * @fail_args .. @fail_write: calls that failed, by cause: bad arguments (-EINVAL, -E2BIG, -EBUSY,
+ *	-EOVERFLOW; of pp_patch() also -ENOENT and -ENOTSUP), -ESTALE, -EDQUOT, -ENOSPC, no memory
+ *	(any other error of pp_alloc()), and writes or instruction syncs that the kernel refused.
+ *	Not counted: what a child may not do (-EPERM), pp_lookup(), pp_stats(), pp_heap_tidy()
  */
 struct pp_stats {
 	size_t size;

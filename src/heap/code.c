@@ -34,8 +34,10 @@ static int refuse_alloc(struct pp_heap *heap, int err)
 	switch (err) {
 	case -EDQUOT: return code_refuse(heap, err, "pp_alloc", "over the heap's limit");
 	case -ENOSPC: return code_refuse(heap, err, "pp_alloc", "the reservation is full");
-	default: return code_refuse(heap, err, "pp_alloc", strerror(-err));
+	default: break;
 	}
+	heap_failed(heap, &heap->stats.fail_memory); /* whatever the kernel calls it */
+	return log_error(&heap->mem.log, err, "pp_alloc: %s", strerror(-err));
 }
 
 /* @align is in chunks. */

@@ -82,8 +82,11 @@ int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size_t size)
 		return code_refuse(heap, -EINVAL, "pp_patch",
 				   "not 1 .. 8 bytes of an aligned word");
 	err = cpu_can_sync_live();
-	if (err)
-		return code_refuse(heap, err, "pp_patch", "no membarrier to synchronise cores");
+	if (err) {
+		heap_failed(heap, &heap->stats.fail_write);
+		return log_error(&heap->mem.log, err,
+				 "pp_patch: no membarrier to synchronise cores");
+	}
 	log_hold(&held);
 	pthread_mutex_lock(&heap->patch);
 	err = patch(heap, at, bytes, size);

@@ -230,6 +230,7 @@ static void patch_unsynced(void *writer)
 	deny(SYS_membarrier, EPERM);
 	CHECK(pp_patch(heap, rx, &byte, 1) == -EPERM);
 	CHECK(strstr(test_log, "membarrier"));
+	CHECK(test_stats(heap).fail_write == 1);
 	CHECK(call(rx) == 6);
 }
 

@@ -15,6 +15,7 @@ static struct {
 	struct pp_heap *heap;
 	unsigned int maps, copies, fills;
 	int fail_maps_from; /* fail the nth map and all later ones; 0 is never */
+	int map_error;
 	bool fail_copy, fail_fill, fail_unmap, look_back;
 } spy;
 
@@ -35,7 +36,7 @@ static int spy_grow(struct memory *mem, size_t p, size_t from, size_t to)
 	spy.maps++;
 	look_back();
 	if (spy.fail_maps_from && (int)spy.maps >= spy.fail_maps_from)
-		return log_error(&mem->log, -ENOMEM, "no map %u", spy.maps);
+		return log_error(&mem->log, -spy.map_error, "no map %u", spy.maps);
 	return spy.real->grow(mem, p, from, to);
 }
 
@@ -93,6 +94,7 @@ static struct pp_heap *spied_heap(enum pp_writer writer, size_t packs)
 
 	memset(&spy, 0, sizeof(spy));
 	spy.heap = heap;
+	spy.map_error = ENOMEM;
 	spy.real = heap->mem.writer;
 	heap->mem.writer = &spy_writer;
 	return heap;
@@ -208,6 +210,26 @@ static void failed_growth_is_undone(void **state)
 	}
 }
 
+/* Whatever the kernel calls it: the arguments were fine, and the reservation has room. */
+static void failed_growth_is_of_memory(void **state)
+{
+	static const int errors[] = {ENOMEM, EMFILE, EFBIG, EPERM, EACCES, EINVAL, ENOENT};
+	size_t count = sizeof(errors) / sizeof(*errors);
+	struct pp_heap *heap = spied_heap(WRITER(state), 4);
+	struct pp_stats stats;
+	struct pp_code code;
+
+	spy.fail_maps_from = 1;
+	for (size_t i = 0; i < count; i++) {
+		spy.map_error = errors[i];
+		assert_int_equal(pp_alloc(heap, 6 * MIB, &code), -errors[i]);
+	}
+	stats = test_stats(heap);
+	assert_int_equal(stats.fail_memory, count);
+	assert_int_equal(stats.fail_args + stats.fail_space + stats.fail_write, 0);
+	pp_heap_free(heap);
+}
+
 /* A pack that cannot be unmapped stays, and is used again. */
 static void failed_unmap_keeps_the_pack(void **state)
 {
@@ -301,6 +323,7 @@ int main(void)
 		EACH_WRITER(half_copy_that_stays_is_never_reused),
 		EACH_WRITER(failed_fill_keeps_the_block),
 		EACH_WRITER(failed_growth_is_undone),
+		EACH_WRITER(failed_growth_is_of_memory),
 		EACH_WRITER(failed_unmap_keeps_the_pack),
 		EACH_WRITER(no_lock_is_held_while_writing),
 		EACH_WRITER(log_function_may_fork_and_use_the_heap),
