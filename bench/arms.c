@@ -77,8 +77,8 @@ const struct arm_kind arm_kinds[] = {
 	 no_huge_bytes},
 	ARENA_ARM("arena-4k", "poke", PP_WRITER_POKE, PP_SMALL_PAGES),
 	ARENA_ARM("arena-4k", "alias", PP_WRITER_ALIAS, PP_SMALL_PAGES),
-	ARENA_ARM("arena-2m", "poke", PP_WRITER_POKE, 0),
-	ARENA_ARM("arena-2m", "alias", PP_WRITER_ALIAS, 0),
+	ARENA_ARM("arena-2m", "poke", PP_WRITER_POKE, PP_WHOLE_PACKS),
+	ARENA_ARM("arena-2m", "alias", PP_WRITER_ALIAS, PP_WHOLE_PACKS),
 };
 const unsigned int arm_kinds_count = sizeof(arm_kinds) / sizeof(arm_kinds[0]);
 

@@ -6,7 +6,8 @@
  *	page-random	the same, started somewhere in its page, as kernels did before packs
  *	pack-4k		64-byte chunks of single pages, each mapped by itself
  *	arena-4k	our heap, kept on small pages
- *	arena-2m	our heap as it is by default
+ *	arena-2m	our heap, each pack one huge page from its first program on, as by default a
+ *			pack becomes when it has filled up
  */
 #ifndef BENCH_ARMS_H
 #define BENCH_ARMS_H

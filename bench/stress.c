@@ -43,7 +43,8 @@ static const struct cli_command stress_command = {
 		"  page-random  the same, started somewhere in its page\n"
 		"  pack-4k      64-byte chunks of single pages\n"
 		"  arena-4k     progpack's heap, kept on small pages\n"
-		"  arena-2m     progpack's heap as it is by default\n"
+		"  arena-2m     progpack's heap, each 2 MiB pack one huge page from its first program\n"
+		"               on, which by default it becomes when it has filled up\n"
 		"\n"
 		"Columns: nanoseconds a call, over runs of the arms in turn (the programs' own work is\n"
 		"the same in all arms); microseconds a program to load it (relocate, compile, place;\n"
@@ -51,7 +52,7 @@ static const struct cli_command stress_command = {
 		"executable bytes a program takes: whole pages, packs or chunks; mappings that the\n"
 		"arm added to the process, as the kernel merges them; kB of it on huge pages, as\n"
 		"/proc/self/smaps says; iTLB load misses of one pass over all called programs. The\n"
-		"last line compares page with arena-2m/poke, which is what progpack does by default.\n",
+		"last line compares page with arena-2m/poke, the default writer.\n",
 	.options = stress_options,
 	.examples = "progpack bench stress --groups 400\n"
 		    "progpack bench stress --json | jq '.arms[] | {name, writer, ns_per_call}'\n",

@@ -63,6 +63,12 @@ enum pp_writer {
  * a child of fork() may then run the code and change nothing. -ENOSYS if the kernel has no mseal.
  */
 #define PP_SEAL 0x4u
+/*
+ * Map each pack whole, as one huge page where there are any, when its first block comes (and the
+ * first pack in pp_heap_new()): 2 MiB for one small program, and no growth later. For hosts that
+ * know they will have much code.
+ */
+#define PP_WHOLE_PACKS 0x8u
 
 /*
  * struct pp_opts - what pp_heap_new() may be told; zero means the default

@@ -146,9 +146,11 @@ static bool plan_span(const struct index *ix, size_t chunks, struct growth *plan
 	return true;
 }
 
-static bool make_plan(const struct index *ix, size_t chunks, size_t align, struct growth *plan)
+static bool make_plan(const struct pp_heap *heap, size_t chunks, size_t align, struct growth *plan)
 {
+	const struct index *ix = &heap->index;
 	size_t growing = growing_pack(ix), padded = chunks + align - 1;
+	bool whole = growing != INDEX_NONE || heap->mem.flags & PP_WHOLE_PACKS;
 
 	if (chunks > PACK_CHUNKS)
 		return plan_span(ix, chunks, plan);
@@ -156,7 +158,7 @@ static bool make_plan(const struct index *ix, size_t chunks, size_t align, struc
 		return true;
 	if (padded > PACK_CHUNKS)
 		padded = PACK_CHUNKS; /* a whole pack: its first chunk is aligned */
-	return plan_new(ix, padded, growing != INDEX_NONE, plan);
+	return plan_new(ix, padded, whole, plan);
 }
 
 static int carry_out(struct pp_heap *heap, const struct growth *plan)
@@ -248,6 +250,14 @@ static int grow(struct pp_heap *heap, const struct growth *plan)
 	return 0;
 }
 
+/* The probe has left the first pack with one step. */
+int heap_start(struct pp_heap *heap)
+{
+	const struct growth first = {0, 1, PACK_CHUNKS};
+
+	return heap->mem.flags & PP_WHOLE_PACKS ? grow(heap, &first) : 0;
+}
+
 /* A block, or the growth that will give it. */
 static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct growth *plan)
 {
@@ -256,8 +266,7 @@ static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct gr
 	*plan = (struct growth){0};
 	lock_take(&heap->lock);
 	err = take_grown(heap, wish, LOOKS_BEFORE_GROWTH);
-	if (err == -ENOSPC &&
-	    make_plan(&heap->index, wish->staging->size / PP_CHUNK, wish->align, plan))
+	if (err == -ENOSPC && make_plan(heap, wish->staging->size / PP_CHUNK, wish->align, plan))
 		err = 0;
 	if (err == -ENOSPC)
 		err = take_grown(heap, wish, LOOKS_AT_LAST);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAGS (PP_SMALL_PAGES | PP_NOFORK | PP_SEAL)
+#define FLAGS (PP_SMALL_PAGES | PP_NOFORK | PP_SEAL | PP_WHOLE_PACKS)
 
 _Static_assert(PACK_SIZE == OS_HUGE, "a pack is one huge page");
 
@@ -185,11 +185,16 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	heap->stats.committed = PACK_STEP;
 	pthread_mutex_init(&heap->grow, NULL);
 	pthread_mutex_init(&heap->patch, NULL);
+	err = heap_start(heap);
+	if (err)
+		goto unmap;
 	err = fork_init(heap);
 	if (!err)
 		return 0;
+	log_error(&heap->mem.log, err, "keeping code out of children of fork()");
+unmap:
 	unmap_all(heap);
-	return log_error(&heap->mem.log, err, "keeping code out of children of fork()");
+	return err;
 }
 
 /* Options of a later version have all fields of this one; where @size is wrong, nobody knows. */

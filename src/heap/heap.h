@@ -48,6 +48,9 @@ struct pp_heap {
 int heap_open(struct pp_heap *heap, size_t chunks, size_t align, struct name *name,
 	      struct staging **staging);
 
+/* heap_start - grow the first pack as the heap's flags want it, before anybody knows the heap */
+int heap_start(struct pp_heap *heap);
+
 /* heap_has_surplus - with the lock held: is there a pack to return? heap_trim - return them */
 bool heap_has_surplus(const struct pp_heap *heap);
 void heap_trim(struct pp_heap *heap);

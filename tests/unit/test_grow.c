@@ -225,6 +225,36 @@ static void one_small_program_takes_little(void **state)
 	assert_int_equal(run_child(measure_small_program, *state), 0);
 }
 
+/* No growth: every pack has all of its memory, huge where the kernel gives that, when it comes. */
+static void whole_packs_do_not_grow(void **state)
+{
+	struct pp_opts opts = test_opts(WRITER(state), 4);
+	struct pp_heap *heap;
+	struct pp_stats stats;
+	uint8_t *first;
+
+	opts.flags = PP_WHOLE_PACKS;
+	assert_int_equal(pp_heap_new(&opts, &heap), 0);
+	first = test_block(heap, 64, 5);
+	stats = test_stats(heap);
+	assert_int_equal(stats.committed, 2 * MIB);
+	assert_int_equal(stats.committed, executable(heap));
+	assert_true(is_traps(first + 64, 2 * MIB - 64));
+	assert_int_equal(call(first), 5);
+	test_block(heap, 2 * MIB - 64, 1);
+	test_block(heap, 64, 6);
+	assert_int_equal(test_stats(heap).committed, 4 * MIB);
+	assert_int_equal(test_stats(heap).committed, executable(heap));
+	if (!gives_huge(heap)) {
+		print_message("skipped: the kernel gives no huge page now\n");
+		pp_heap_free(heap);
+		skip();
+	}
+	assert_int_equal(pp_heap_tidy(heap), 0);
+	assert_int_equal(test_stats(heap).huge, 4 * MIB);
+	pp_heap_free(heap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +267,7 @@ int main(void)
 		EACH_WRITER(whole_packs_become_huge),
 		EACH_WRITER(tidy_leaves_small_pages),
 		EACH_WRITER(one_small_program_takes_little),
+		EACH_WRITER(whole_packs_do_not_grow),
 	};
 
 	return cmocka_run_group_tests_name("grow", tests, NULL, NULL);
