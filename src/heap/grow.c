@@ -25,6 +25,11 @@ static bool is_over_limit(const struct pp_heap *heap, size_t chunks)
 	return limit && (used > limit || chunks * PP_CHUNK > limit - used);
 }
 
+static size_t round_up(size_t at, size_t align)
+{
+	return (at + align - 1) / align * align;
+}
+
 /*
  * A run that holds the block at any alignment, if there is one; @thorough also looks for the ones
  * that hold it since they happen to be aligned. Packs are: larger blocks start at one.
@@ -38,7 +43,7 @@ static size_t find(const struct index *ix, size_t chunks, size_t align, bool tho
 	if (padded <= PACK_CHUNKS)
 		at = index_find(ix, padded);
 	if (at != INDEX_NONE)
-		return (at + align - 1) / align * align;
+		return round_up(at, align);
 	return thorough ? index_find_aligned(ix, chunks, align) : INDEX_NONE;
 }
 
@@ -103,19 +108,22 @@ static size_t unmapped_pack(const struct index *ix)
 	return INDEX_NONE;
 }
 
-/* Doubled until the free chunks at its end are enough. */
-static bool plan_more(const struct index *ix, size_t p, size_t chunks, struct growth *plan)
+/* Doubled until the block fits behind the last chunk in use. */
+static bool plan_more(const struct index *ix, size_t p, size_t chunks, size_t align,
+		      struct growth *plan)
 {
-	size_t grown = ix->pack[p].grown, tail = index_tail(ix, p), size = 2 * grown;
+	size_t grown = ix->pack[p].grown, size = 2 * grown;
+	size_t end = round_up(grown - index_tail(ix, p), align) + chunks;
 
-	if (grown - tail + chunks > PACK_CHUNKS)
+	if (end > PACK_CHUNKS)
 		return false;
-	while (size < grown - tail + chunks)
+	while (size < end)
 		size *= 2;
 	*plan = (struct growth){p, p + 1, size};
 	return true;
 }
 
+/* Its first chunk is aligned. */
 static bool plan_new(const struct index *ix, size_t chunks, bool whole, struct growth *plan)
 {
 	size_t p = unmapped_pack(ix), size = whole ? PACK_CHUNKS : PACK_STEP_CHUNKS;
@@ -140,15 +148,13 @@ static bool plan_span(const struct index *ix, size_t chunks, struct growth *plan
 
 static bool make_plan(const struct index *ix, size_t chunks, size_t align, struct growth *plan)
 {
-	size_t growing = growing_pack(ix), padded = chunks + align - 1;
+	size_t growing = growing_pack(ix);
 
 	if (chunks > PACK_CHUNKS)
 		return plan_span(ix, chunks, plan);
-	if (growing != INDEX_NONE && plan_more(ix, growing, padded, plan))
+	if (growing != INDEX_NONE && plan_more(ix, growing, chunks, align, plan))
 		return true;
-	if (padded > PACK_CHUNKS)
-		padded = PACK_CHUNKS; /* a whole pack: its first chunk is aligned */
-	return plan_new(ix, padded, growing != INDEX_NONE, plan);
+	return plan_new(ix, chunks, growing != INDEX_NONE, plan);
 }
 
 static int carry_out(struct pp_heap *heap, const struct growth *plan)
@@ -240,18 +246,19 @@ static int grow(struct pp_heap *heap, const struct growth *plan)
 	return 0;
 }
 
-/* A block, or the growth that will give it. */
-static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct growth *plan)
+/* A block, or the growth that will give it; @thorough after a growth, which is just enough. */
+static int take_or_plan(struct pp_heap *heap, const struct wish *wish, bool thorough,
+			struct growth *plan)
 {
 	int err;
 
 	*plan = (struct growth){0};
 	lock_take(&heap->lock);
-	err = take_grown(heap, wish, false);
+	err = take_grown(heap, wish, thorough);
 	if (err == -ENOSPC &&
 	    make_plan(&heap->index, wish->staging->size / PP_CHUNK, wish->align, plan))
 		err = 0;
-	if (err == -ENOSPC)
+	if (err == -ENOSPC && !thorough)
 		err = take_grown(heap, wish, true);
 	lock_give(&heap->lock);
 	return err;
@@ -264,12 +271,12 @@ static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct gr
 static int take_growing(struct pp_heap *heap, const struct wish *wish)
 {
 	struct growth plan;
-	int err = take_or_plan(heap, wish, &plan);
+	int err = take_or_plan(heap, wish, false, &plan);
 
 	while (!err && plan.to > plan.from) {
 		err = grow(heap, &plan);
 		if (!err)
-			err = take_or_plan(heap, wish, &plan);
+			err = take_or_plan(heap, wish, true, &plan);
 	}
 	return err;
 }
