@@ -6,6 +6,8 @@
 #	make install	DESTDIR and PREFIX are honoured
 #	make asan|ubsan|tsan	the tests under a sanitizer, in build-asan/ ...
 #	make bench	the figures of the README
+#	make fuzz T=60	random operations on a heap against a model, for T seconds
+#	make prove	bounded proofs of the heap's bitmaps and of its search
 #	make goldens	encoders against an independent assembler
 #	make lint|format	static checks; clang-format in place
 #	make clean
@@ -13,8 +15,10 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 GROUPS ?= 20
+T ?= 60
 
-.PHONY: all build run test install asan ubsan tsan bench goldens lint format clean setup
+.PHONY: all build run test install asan ubsan tsan bench fuzz prove goldens \
+	lint format clean setup
 
 all: build
 
@@ -52,6 +56,14 @@ bench:
 	$(BUILD)/progpack bench stress --groups 400
 	$(BUILD)/progpack bench heap
 
+fuzz:
+	@scripts/setup fuzz
+	@scripts/fuzz build-fuzz $(T)
+
+prove:
+	@scripts/setup prove
+	@scripts/prove build-prove
+
 goldens: build
 	@tests/goldens/check.py $(BUILD)
 
@@ -64,4 +76,4 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-clang
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-clang build-fuzz build-prove

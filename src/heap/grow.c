@@ -25,6 +25,11 @@ static bool is_over_limit(const struct pp_heap *heap, size_t chunks)
 	return limit && (used > limit || chunks * PP_CHUNK > limit - used);
 }
 
+static size_t round_up(size_t at, size_t align)
+{
+	return (at + align - 1) / align * align;
+}
+
 /*
  * Runs to look at for the shortest that an aligned block happens to fit into: at each allocation,
  * before growth, which costs more by far, and where there is nothing to grow.
@@ -47,7 +52,7 @@ static size_t find(const struct index *ix, size_t chunks, size_t align, size_t l
 	if (at != INDEX_NONE || padded > PACK_CHUNKS)
 		return at;
 	at = index_find(ix, padded);
-	return at == INDEX_NONE ? at : (at + align - 1) / align * align;
+	return at == INDEX_NONE ? at : round_up(at, align);
 }
 
 /* What a block is to be: as large as its buffer. */
@@ -111,19 +116,22 @@ static size_t unmapped_pack(const struct index *ix)
 	return INDEX_NONE;
 }
 
-/* Doubled until the free chunks at its end are enough. */
-static bool plan_more(const struct index *ix, size_t p, size_t chunks, struct growth *plan)
+/* Doubled until the block fits behind the last chunk in use. */
+static bool plan_more(const struct index *ix, size_t p, size_t chunks, size_t align,
+		      struct growth *plan)
 {
-	size_t grown = ix->pack[p].grown, tail = index_tail(ix, p), size = 2 * grown;
+	size_t grown = ix->pack[p].grown, size = 2 * grown;
+	size_t end = round_up(grown - index_tail(ix, p), align) + chunks;
 
-	if (grown - tail + chunks > PACK_CHUNKS)
+	if (end > PACK_CHUNKS)
 		return false;
-	while (size < grown - tail + chunks)
+	while (size < end)
 		size *= 2;
 	*plan = (struct growth){p, p + 1, size};
 	return true;
 }
 
+/* Its first chunk is aligned. */
 static bool plan_new(const struct index *ix, size_t chunks, bool whole, struct growth *plan)
 {
 	size_t p = unmapped_pack(ix), size = whole ? PACK_CHUNKS : PACK_STEP_CHUNKS;
@@ -149,16 +157,14 @@ static bool plan_span(const struct index *ix, size_t chunks, struct growth *plan
 static bool make_plan(const struct pp_heap *heap, size_t chunks, size_t align, struct growth *plan)
 {
 	const struct index *ix = &heap->index;
-	size_t growing = growing_pack(ix), padded = chunks + align - 1;
+	size_t growing = growing_pack(ix);
 	bool whole = growing != INDEX_NONE || heap->mem.flags & PP_WHOLE_PACKS;
 
 	if (chunks > PACK_CHUNKS)
 		return plan_span(ix, chunks, plan);
-	if (growing != INDEX_NONE && plan_more(ix, growing, padded, plan))
+	if (growing != INDEX_NONE && plan_more(ix, growing, chunks, align, plan))
 		return true;
-	if (padded > PACK_CHUNKS)
-		padded = PACK_CHUNKS; /* a whole pack: its first chunk is aligned */
-	return plan_new(ix, padded, whole, plan);
+	return plan_new(ix, chunks, whole, plan);
 }
 
 static int carry_out(struct pp_heap *heap, const struct growth *plan)
@@ -259,16 +265,17 @@ int heap_start(struct pp_heap *heap)
 }
 
 /* A block, or the growth that will give it. */
-static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct growth *plan)
+static int take_or_plan(struct pp_heap *heap, const struct wish *wish, size_t looks,
+			struct growth *plan)
 {
 	int err;
 
 	*plan = (struct growth){0};
 	lock_take(&heap->lock);
-	err = take_grown(heap, wish, LOOKS_BEFORE_GROWTH);
+	err = take_grown(heap, wish, looks);
 	if (err == -ENOSPC && make_plan(heap, wish->staging->size / PP_CHUNK, wish->align, plan))
 		err = 0;
-	if (err == -ENOSPC)
+	if (err == -ENOSPC && looks != LOOKS_AT_LAST)
 		err = take_grown(heap, wish, LOOKS_AT_LAST);
 	lock_give(&heap->lock);
 	return err;
@@ -281,12 +288,13 @@ static int take_or_plan(struct pp_heap *heap, const struct wish *wish, struct gr
 static int take_growing(struct pp_heap *heap, const struct wish *wish)
 {
 	struct growth plan;
-	int err = take_or_plan(heap, wish, &plan);
+	int err = take_or_plan(heap, wish, LOOKS_BEFORE_GROWTH, &plan);
 
 	while (!err && plan.to > plan.from) {
 		err = grow(heap, &plan);
 		if (!err)
-			err = take_or_plan(heap, wish, &plan);
+			err = take_or_plan(heap, wish, LOOKS_AT_LAST,
+					   &plan); /* it grew just enough */
 	}
 	return err;
 }
