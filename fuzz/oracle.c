@@ -120,8 +120,9 @@ bool is_grown(const struct oracle *o, const uint8_t *at)
 int expect_free(struct oracle *o, const uint8_t *at)
 {
 	const struct block *b = at_address(o, at);
+	size_t offset = (size_t)(at - o->base);
 
-	if (!is_grown(o, at) || (size_t)(at - o->base) % PP_CHUNK)
+	if (at < o->base || offset >= o->packs * PACK || offset % PP_CHUNK)
 		return -EINVAL;
 	if (!b)
 		return -ESTALE;
