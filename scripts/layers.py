@@ -16,12 +16,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = {
     "base": {"public"},
     "os": {"base"},
+    "fault": {"base", "public"},
     "heap": {"base", "os", "public"},
-    "insn": {"base", "public"},
+    "insn": {"base", "fault", "public"},
     "verify": {"base", "insn"},
-    "jit": {"base", "insn", "public"},
-    "prog": {"base", "insn", "verify", "jit", "public"},
-    "tools": {"base", "os", "insn", "verify", "jit", "prog", "public"},
+    "jit": {"base", "fault", "insn", "public"},
+    "prog": {"base", "fault", "insn", "verify", "jit", "public"},
+    "tools": {"base", "os", "fault", "insn", "verify", "jit", "prog", "public"},
 }
 INSN_FILES = {"insn", "slot", "decode", "calls", "flow", "disasm", "interp"}
 ARCH_IF_FILES = {"src/os/cpu.c", "src/jit/host.c"}
@@ -39,6 +40,8 @@ def layer_of(path):
     if parts[0] == "bpf" and len(parts) > 1:
         stem = re.split(r"[._]", parts[-1])[0]
         return "insn" if stem in INSN_FILES else "prog"
+    if parts[0] == "os" and re.match(r"fault[._]", parts[-1]):
+        return "fault"
     return parts[0] if parts[0] in ALLOWED else None
 
 

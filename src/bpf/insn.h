@@ -95,6 +95,11 @@ enum {
 	INSN_IMM = 2,   /* the operand is imm (sign-extended to 64 bits), not src */
 	INSN_SX = 4,    /* sign-extending load */
 	INSN_FETCH = 8, /* the old value goes to src (cmpxchg: r0) */
+	/* What if the memory of a load, store or atomic is none? Without these: the host's affair.
+	 */
+	INSN_PROBE = 16, /* it reads as 0, what is stored is dropped, and the run goes on */
+	INSN_GUARD = 32, /* the run ends */
+	INSN_FAULTS = INSN_PROBE | INSN_GUARD,
 };
 
 #define INSN_UNRESOLVED UINT32_MAX /* target of a helper call as decode leaves it */

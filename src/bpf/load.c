@@ -151,12 +151,18 @@ static bool prints(const struct pp_bpf_object *object)
 
 static int compile(struct pp_bpf_object *object, const struct jit_mem *mem)
 {
-	const struct jit_arch *arch = jit_host_arch();
+	const struct jit_job job = {
+		.arch = jit_host_arch(),
+		.features = jit_host_arch()->features(),
+		.unit = &object->unit,
+		.mem = mem,
+		.log = &object->log,
+		.lines = object->opts.flags & PP_BPF_KEEP_LINES,
+	};
 	int err;
 
 	object->mem = *mem;
-	err = jit_compile(arch, arch->features(), &object->unit, mem, &object->log,
-			  object->opts.flags & PP_BPF_KEEP_LINES, &object->image);
+	err = jit_compile(&job, &object->image);
 	if (err)
 		return log_error(&object->log, err, "cannot compile: %s", strerror(-err));
 	for (uint32_t i = 0; i < object->nprogs; i++) {

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "jit/table.h"
+
 /* Passes that may shrink something; clang's output is done in three or four. */
 #define JIT_PASSES 16
 
@@ -28,7 +30,7 @@ struct compile {
 	uint8_t *scratch; /* arch->max_ins bytes */
 	uint8_t *out;     /* code.rw; NULL while sizing */
 	size_t cap;       /* bytes of out */
-	size_t size;      /* of the layout in at[] */
+	size_t size;      /* of the layout in at[]: the code alone */
 };
 
 static bool is_call(const struct insn *in)
@@ -77,6 +79,7 @@ static size_t put_insn(struct compile *c, uint32_t i, size_t at)
 	const struct insn *in = &jit->unit->ins[i];
 
 	insn_begin(c, at);
+	jit->insn = i;
 	jit->arch->emit[in->kind](jit, in, i);
 	if (is_call(in))
 		jit->arch->zero(jit, flow_undefined(jit->flow, jit->unit, i));
@@ -196,10 +199,11 @@ static void emit_unit(struct compile *c, const struct pp_code *code)
 	struct jit_ctx *jit = &c->jit;
 	size_t at = 0;
 
-	assert(code->size >= c->size);
+	assert(code->size >= table_image_size(c->size, jit->nfaults));
 	jit->rx = (uintptr_t)code->rx;
 	c->out = code->rw;
 	c->cap = c->size;
+	table_begin(jit, c->out, c->size);
 	for (jit->func = 0; jit->func < jit->unit->nfuncs; jit->func++)
 		at = emit_func(c, at);
 	assert(at == c->size);
@@ -209,22 +213,26 @@ static void emit_unit(struct compile *c, const struct pp_code *code)
  * Nothing can fail between alloc and finalize, and finalize gives the block back itself
  * where it fails, so there is no abort here.
  */
-static int place(struct compile *c, const struct log *log, const uint8_t **rx)
+static int place(struct compile *c, const struct log *log, struct jit_image *image)
 {
 	const struct jit_mem *mem = c->jit.mem;
+	size_t size = table_image_size(c->size, c->jit.nfaults);
 	struct pp_code code;
 	int err;
 
-	err = mem->alloc(mem->ctx, c->size, &code);
+	if (c->jit.nfaults && !mem->lookup)
+		return log_error(log, -ENOTSUP, "code in this memory may not fault");
+	err = mem->alloc(mem->ctx, size, &code);
 	if (err)
-		return log_error(log, err, "no code memory for %zu bytes: %s", c->size,
+		return log_error(log, err, "no code memory for %zu bytes: %s", size,
 				 strerror(-err));
 	emit_unit(c, &code);
-	err = mem->finalize(mem->ctx, &code, c->size);
+	err = mem->finalize(mem->ctx, &code, size);
 	if (err)
-		return log_error(log, err, "cannot write %zu bytes of native code: %s", c->size,
+		return log_error(log, err, "cannot write %zu bytes of native code: %s", size,
 				 strerror(-err));
-	*rx = code.rx;
+	image->rx = code.rx;
+	image->size = size;
 	return 0;
 }
 
@@ -263,47 +271,43 @@ static int compile_init(struct compile *c)
 	return 0;
 }
 
-static int compile_run(struct compile *c, const struct log *log, const uint8_t **rx)
+static int compile_run(struct compile *c, const struct log *log, struct jit_image *image)
 {
 	int err = compile_init(c);
 
 	if (!err)
 		err = layout(c, log);
 	if (!err)
-		err = place(c, log, rx);
+		err = place(c, log, image);
 	return err;
 }
 
-int jit_compile(const struct jit_arch *arch, unsigned int features, const struct unit *unit,
-		const struct jit_mem *mem, const struct log *log, bool lines,
-		struct jit_image *image)
+int jit_compile(const struct jit_job *job, struct jit_image *image)
 {
 	struct flow flow;
 	struct compile c = {
-		.jit = {.arch = arch,
-			.unit = unit,
+		.jit = {.arch = job->arch,
+			.unit = job->unit,
 			.flow = &flow,
-			.mem = mem,
-			.features = features},
+			.mem = job->mem,
+			.features = job->features},
 	};
-	const uint8_t *rx = NULL;
+	struct jit_image made = {0};
 	int err;
 
-	err = flow_init(&flow, unit);
+	err = flow_init(&flow, job->unit);
 	if (err)
 		return err;
-	err = compile_run(&c, log, &rx);
+	err = compile_run(&c, job->log, &made);
 	if (err)
 		goto fini;
-	*image = (struct jit_image){
-		.rx = rx,
-		.size = c.size,
-		.entry = c.jit.entry,
-		.at = lines ? c.jit.at : NULL,
-	};
+	made.entry = c.jit.entry;
 	c.jit.entry = NULL;
-	if (lines)
+	if (job->lines) {
+		made.at = c.jit.at;
 		c.jit.at = NULL;
+	}
+	*image = made;
 fini:
 	compile_fini(&c);
 	flow_fini(&flow);

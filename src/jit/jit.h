@@ -5,7 +5,8 @@
  *	size (emit to nowhere until sizes stand) -> alloc -> emit into rw against rx -> finalize
  *
  * The size of the code never depends on where it lands: call forms follow the range that
- * the memory declares. Every function of the unit lies in one image, in order.
+ * the memory declares. Every function of the unit lies in one image, in order, and behind them
+ * the table of accesses that may fault (os/fault.h), if there are any.
  */
 #ifndef JIT_JIT_H
 #define JIT_JIT_H
@@ -18,12 +19,13 @@
 #include "base/log.h"
 #include "bpf/flow.h"
 #include "bpf/insn.h"
+#include "os/fault.h"
 
 /*
  * struct jit_mem - where images go; a heap, or what a benchmark compares it with
  *
- * alloc, finalize, abort and free behave as pp_alloc() .. pp_free(). All code of it, now
- * and later, is in lo .. hi-1.
+ * alloc, finalize, abort, free and lookup behave as pp_alloc() .. pp_lookup(). All code of it,
+ * now and later, is in lo .. hi-1. Memory without lookup takes no code that may fault.
  */
 struct jit_mem {
 	void *ctx;
@@ -32,6 +34,7 @@ struct jit_mem {
 	int (*finalize)(void *ctx, struct pp_code *code, size_t used);
 	int (*abort)(void *ctx, struct pp_code *code);
 	int (*free)(void *ctx, const void *rx);
+	int (*lookup)(const void *ctx, const void *pc, struct pp_block *block);
 };
 
 /* jit_mem_heap - the one for a heap; the heap must outlive it */
@@ -61,6 +64,8 @@ struct jit_frame {
  *	there is room for arch->max_ins. Where they go for good is the driver's affair.
  * @start_at: offset of start in the image
  * @exit: the insn of this function whose code is the shared way out, or JIT_NONE so far
+ * @insn: the one being emitted
+ * @faults: where its entries go, in rw; NULL while sizing, when they are only counted
  */
 struct jit_ctx {
 	const struct jit_arch *arch;
@@ -78,6 +83,9 @@ struct jit_ctx {
 	uint32_t func;        /* the one being emitted */
 	struct jit_frame frame; /* its own, set by arch->prologue */
 	uint32_t exit;
+	uint32_t insn;
+	uint8_t *faults;
+	uint32_t nfaults;
 };
 
 #define JIT_NONE UINT32_MAX
@@ -104,6 +112,24 @@ static inline size_t jit_here(const struct jit_ctx *jit)
 	return jit->start_at + (size_t)(jit->pos - jit->start);
 }
 
+/*
+ * jit_may_fault - the instruction at offset @at may fault; if it does, go on at jit_here()
+ * @reg: to be zeroed then, by its number as the arch has it, or FAULT_NO_REG
+ *
+ * Call it for every access to memory of an insn, where the run is to go on: right behind a load,
+ *
+ *	at = jit_here(jit);
+ *	load(jit, rd, rs, off);
+ *	jit_may_fault(jit, at, rd);
+ *
+ * or behind the whole of a sequence, once for each of its accesses in their order; there the
+ * registers must be what they would be if memory were 0 and could not be changed: a fetching
+ * atomic has given 0, cmpxchg r0 = 0.
+ *
+ * Does nothing for an insn without INSN_FAULTS. An insn makes the same entries in every pass.
+ */
+void jit_may_fault(struct jit_ctx *jit, size_t at, unsigned int reg);
+
 /* jit_func - the function being emitted */
 static inline const struct func *jit_func(const struct jit_ctx *jit)
 {
@@ -113,6 +139,7 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
 /*
  * struct jit_arch - a back-end; all are compiled on every host
  * @max_ins: no insn or prologue emits more bytes than this, JIT_SLACK included
+ * @trap: four bytes, lowest first, that trap wherever an instruction may begin in them
  * @relaxes: mask of the kinds whose size follows from the layout; all others are sized once
  * @features: what this CPU can do, only called where the back-end is the host's
  * @prologue: of function jit->func
@@ -122,6 +149,7 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
 struct jit_arch {
 	const char *name;
 	size_t max_ins;
+	uint32_t trap;
 	uint32_t relaxes;
 	unsigned int (*features)(void);
 	void (*prologue)(struct jit_ctx *jit);
@@ -136,6 +164,7 @@ const struct jit_arch *jit_host_arch(void);
 
 /*
  * struct jit_image - finished code
+ * @size: all of it; with fault entries, they and the traps before them too, to the block's end
  * @entry: nfuncs + 1 offsets: function f is rx + entry[f] .. rx + entry[f + 1] - 1
  * @at: nins + 1 offsets if wanted, else NULL; insn i's code ends where the next one's
  *	(or its function's end) begins
@@ -148,16 +177,26 @@ struct jit_image {
 };
 
 /*
- * jit_compile - compile a unit and finalize it into @mem
+ * struct jit_job - what jit_compile() is to do
  * @features: the arch's bits, jit_host_arch()->features() for the host's own
  * @lines: keep image->at
- *
- * A failure after allocation gives everything back. Return: 0, -E2BIG (code of 2 GiB),
- * -ENOMEM, or what @mem returned.
  */
-int jit_compile(const struct jit_arch *arch, unsigned int features, const struct unit *unit,
-		const struct jit_mem *mem, const struct log *log, bool lines,
-		struct jit_image *image);
+struct jit_job {
+	const struct jit_arch *arch;
+	unsigned int features;
+	const struct unit *unit;
+	const struct jit_mem *mem;
+	const struct log *log;
+	bool lines;
+};
+
+/*
+ * jit_compile - compile a unit and finalize it into job->mem
+ *
+ * A failure after allocation gives everything back. Return: 0, -E2BIG (code of 2 GiB), -ENOTSUP
+ * (accesses that may fault, in memory without lookup), -ENOMEM, or what the memory returned.
+ */
+int jit_compile(const struct jit_job *job, struct jit_image *image);
 
 /* jit_image_fini - free the tables, and the code with mem->free() */
 int jit_image_fini(struct jit_image *image, const struct jit_mem *mem);

@@ -22,6 +22,11 @@ static int heap_free(void *ctx, const void *rx)
 	return pp_free(ctx, rx);
 }
 
+static int heap_lookup(const void *ctx, const void *pc, struct pp_block *block)
+{
+	return pp_lookup(ctx, pc, block);
+}
+
 struct jit_mem jit_mem_heap(struct pp_heap *heap)
 {
 	struct jit_mem mem = {
@@ -30,6 +35,7 @@ struct jit_mem jit_mem_heap(struct pp_heap *heap)
 		.finalize = heap_finalize,
 		.abort = heap_abort,
 		.free = heap_free,
+		.lookup = heap_lookup,
 	};
 
 	pp_heap_range(heap, &mem.lo, &mem.hi);

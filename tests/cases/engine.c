@@ -187,8 +187,15 @@ static int run_image(const struct program *program, struct target target, const 
 				     .flags = PP_SMALL_PAGES,
 				     .log = keep_reason,
 				     .log_ctx = verdict};
-	struct jit_image image;
 	struct jit_mem mem;
+	const struct jit_job job = {
+		.arch = jit_host_arch(),
+		.features = target.features,
+		.unit = &program->unit,
+		.mem = &mem,
+		.log = &log,
+	};
+	struct jit_image image;
 	struct pp_heap *heap;
 	pp_bpf_entry_fn entry;
 	int err = pp_heap_new(&opts, &heap);
@@ -196,8 +203,7 @@ static int run_image(const struct program *program, struct target target, const 
 	if (err)
 		return err;
 	mem = jit_mem_heap(heap);
-	err = jit_compile(jit_host_arch(), target.features, &program->unit, &mem, &log, false,
-			  &image);
+	err = jit_compile(&job, &image);
 	if (err)
 		goto free_heap;
 	entry = (pp_bpf_entry_fn)(uintptr_t)(image.rx + image.entry[0]);

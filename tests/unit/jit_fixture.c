@@ -200,11 +200,17 @@ const struct jit_mem *far_mem(void)
 struct native compile(const struct prog *prog, unsigned int features, const struct jit_mem *mem)
 {
 	const struct log silent = {0};
+	const struct jit_job job = {
+		.arch = &jit_x86_64,
+		.features = features,
+		.unit = &prog->unit,
+		.mem = mem,
+		.log = &silent,
+		.lines = true,
+	};
 	struct native native = {.mem = mem};
 
-	assert_int_equal(jit_compile(&jit_x86_64, features, &prog->unit, mem, &silent, true,
-				     &native.image),
-			 0);
+	assert_int_equal(jit_compile(&job, &native.image), 0);
 	return native;
 }
 

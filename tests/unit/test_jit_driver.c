@@ -116,6 +116,20 @@ static struct jit_mem fake_mem(struct fake *fake, uintptr_t lo, uintptr_t hi)
 				.free = fake_free};
 }
 
+static int compile_with(const struct jit_arch *arch, const struct prog *prog,
+			const struct jit_mem *mem, struct jit_image *image)
+{
+	const struct jit_job job = {
+		.arch = arch,
+		.unit = &prog->unit,
+		.mem = mem,
+		.log = &silent,
+		.lines = true,
+	};
+
+	return jit_compile(&job, image);
+}
+
 static uint64_t a_helper(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	return a + b + c + d + e;
@@ -151,7 +165,7 @@ static size_t compile_at(const struct prog *prog, struct fake *fake, const struc
 	int32_t rel;
 
 	fake->rx = rx;
-	assert_int_equal(jit_compile(&jit_x86_64, 0, &prog->unit, mem, &silent, true, &image), 0);
+	assert_int_equal(compile_with(&jit_x86_64, prog, mem, &image), 0);
 	call = fake->rw + image.at[0];
 	fake->near_call = *call == 0xe8;
 	if (fake->near_call) {
@@ -213,12 +227,10 @@ static void test_memory_fails(void **state)
 
 	(void)state;
 	build_small(&prog);
-	assert_int_equal(jit_compile(&jit_x86_64, 0, &prog.unit, &mem, &silent, true, &image),
-			 -ENOSPC);
+	assert_int_equal(compile_with(&jit_x86_64, &prog, &mem, &image), -ENOSPC);
 	fake.fail_alloc = 0;
 	fake.fail_finalize = -EIO;
-	assert_int_equal(jit_compile(&jit_x86_64, 0, &prog.unit, &mem, &silent, true, &image),
-			 -EIO);
+	assert_int_equal(compile_with(&jit_x86_64, &prog, &mem, &image), -EIO);
 	/* finalize has given the block back already: a second time would be a double free */
 	assert_int_equal(fake.allocs, 1);
 	assert_int_equal(fake.aborts, 0);
@@ -249,6 +261,12 @@ static void test_out_of_memory(void **state)
 	struct jit_mem mem = fake_mem(&fake, 4096, 1 << 20);
 	struct jit_image image = {0};
 	struct prog prog;
+	const struct jit_job job = {
+		.arch = &jit_x86_64,
+		.unit = &prog.unit,
+		.mem = &mem,
+		.log = &silent,
+	};
 	int err = -ENOMEM;
 	unsigned int n;
 
@@ -256,7 +274,7 @@ static void test_out_of_memory(void **state)
 	build_small(&prog);
 	for (n = 1; err && n < 100; n++) {
 		fail_at = n;
-		err = jit_compile(&jit_x86_64, 0, &prog.unit, &mem, &silent, false, &image);
+		err = jit_compile(&job, &image);
 		if (fail_at)
 			break;
 		assert_int_equal(err, -ENOMEM);
@@ -311,7 +329,7 @@ static void test_too_large(void **state)
 		prog_add(&prog, alu_imm(ALU_ADD, INSN_W64, 0, 1));
 	prog_add(&prog, leave());
 	prog_end(&prog);
-	assert_int_equal(jit_compile(&big, 0, &prog.unit, &mem, &silent, true, &image), -E2BIG);
+	assert_int_equal(compile_with(&big, &prog, &mem, &image), -E2BIG);
 	assert_int_equal(fake.allocs, 0);
 	prog_fini(&prog);
 }

@@ -9,6 +9,7 @@
 const struct jit_arch jit_x86_64 = {
 	.name = "x86-64",
 	.max_ins = 128,
+	.trap = 0xcccccccc, /* INT3, four times */
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_EXIT,
 	.features = x64_features,
 	.prologue = x64_prologue,
