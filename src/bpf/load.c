@@ -153,7 +153,7 @@ static int compile(struct pp_bpf_object *object, const struct jit_mem *mem)
 {
 	const struct jit_job job = {
 		.arch = jit_host_arch(),
-		.features = jit_host_arch()->features(),
+		.features = jit_host_features(),
 		.unit = &object->unit,
 		.mem = mem,
 		.log = &object->log,

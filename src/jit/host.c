@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host.c - which back-end is this machine's, and what its CPU can do: the JIT's only #if by
- * arch, because CPU features are asked for with the CPU's own instructions
+ * host.c - the back-ends by name, which one is this machine's, and what its CPU can do: the JIT's
+ * only #if by arch, because CPU features are asked for in each one's own way
  */
 #include "jit/jit.h"
-#include "jit/x86_64/x64.h"
 
 #if defined(__x86_64__)
 
 #include <cpuid.h>
 
-#define FEATURES_KNOWN 0x80000000u /* not one of the X64_ bits */
+#include "jit/x86_64/x64.h"
+
+#define HOST_ARCH (&jit_x86_64)
 
 /* SDM volume 2A, CPUID, leaf 7. BMI2 works on general registers: no OS support needed. */
 static unsigned int ask_cpu(void)
@@ -22,11 +23,58 @@ static unsigned int ask_cpu(void)
 	return ebx & bit_BMI2 ? X64_BMI2 : 0;
 }
 
+#elif defined(__riscv) && __riscv_xlen == 64
+
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "jit/riscv64/rv.h"
+
+#define HOST_ARCH (&jit_riscv64)
+
+/* riscv_hwprobe(2), since Linux 6.4; the bits of the key IMA_EXT_0. Older headers lack them. */
+#define SYS_HWPROBE 258
+#define KEY_IMA_EXT_0 4
+#define EXT_C 0x2u
+#define EXT_ZBA 0x8u
+#define EXT_ZBB 0x10u
+#define EXT_ZBS 0x20u
+
+/* What every CPU has that this process may run on. Before Linux 6.4 only letters are told of. */
+static unsigned int ask_cpu(void)
+{
+	struct {
+		int64_t key;
+		uint64_t value;
+	} pair = {.key = KEY_IMA_EXT_0, .value = 0};
+	uint64_t ext;
+
+	if (syscall(SYS_HWPROBE, &pair, (size_t)1, (size_t)0, NULL, 0u) || pair.key < 0)
+		return getauxval(AT_HWCAP) >> ('c' - 'a') & 1 ? RV_C : 0;
+	ext = pair.value;
+	return (ext & EXT_C ? RV_C : 0) | (ext & EXT_ZBA ? RV_ZBA : 0) |
+	       (ext & EXT_ZBB ? RV_ZBB : 0) | (ext & EXT_ZBS ? RV_ZBS : 0);
+}
+
+#else
+
+#define HOST_ARCH NULL
+
+static unsigned int ask_cpu(void)
+{
+	return 0;
+}
+
+#endif
+
+#define FEATURES_KNOWN 0x80000000u /* not a feature of any arch */
+
 /*
  * Asked once: under a hypervisor each CPUID is an exit, longer than it takes to compile a small
  * program. Threads that ask at the same time get the same answer.
  */
-unsigned int x64_features(void)
+unsigned int jit_host_features(void)
 {
 	static unsigned int known;
 	unsigned int bits = __atomic_load_n(&known, __ATOMIC_RELAXED);
@@ -40,19 +88,16 @@ unsigned int x64_features(void)
 
 const struct jit_arch *jit_host_arch(void)
 {
-	return &jit_x86_64;
+	return HOST_ARCH;
 }
 
-#else
+const struct jit_arch *const jit_arches[] = {&jit_x86_64, &jit_riscv64, NULL};
 
-unsigned int x64_features(void)
+const struct jit_arch *jit_arch_by_name(const char *name)
 {
-	return 0;
-}
+	const struct jit_arch *const *arch = jit_arches;
 
-const struct jit_arch *jit_host_arch(void)
-{
-	return NULL;
+	while (*arch && strcmp((*arch)->name, name) != 0)
+		arch++;
+	return *arch;
 }
-
-#endif

@@ -141,7 +141,7 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
  * @max_ins: no insn or prologue emits more bytes than this, JIT_SLACK included
  * @trap: four bytes, lowest first, that trap wherever an instruction may begin in them
  * @relaxes: mask of the kinds whose size follows from the layout; all others are sized once
- * @features: what this CPU can do, only called where the back-end is the host's
+ * @feature_names: what CPUs of the arch may or may not have, by bit of jit_ctx.features, then NULL
  * @prologue: of function jit->func
  * @emit: by kind; insn number @i. The driver zeroes flow_undefined() registers through @zero.
  * @zero: registers of a mask := 0
@@ -151,16 +151,26 @@ struct jit_arch {
 	size_t max_ins;
 	uint32_t trap;
 	uint32_t relaxes;
-	unsigned int (*features)(void);
+	const char *const *feature_names;
 	void (*prologue)(struct jit_ctx *jit);
 	void (*zero)(struct jit_ctx *jit, uint16_t mask);
 	void (*emit[INSN_KINDS])(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 };
 
 extern const struct jit_arch jit_x86_64;
+extern const struct jit_arch jit_riscv64;
+
+/* All of them, then NULL. Those of other machines make code too, for whoever reads it. */
+extern const struct jit_arch *const jit_arches[];
+
+/* jit_arch_by_name - "x86-64" .. or NULL */
+const struct jit_arch *jit_arch_by_name(const char *name);
 
 /* jit_host_arch - this machine's back-end, or NULL (host.c: the JIT's only #if by arch) */
 const struct jit_arch *jit_host_arch(void);
+
+/* jit_host_features - what this machine's CPU can do, by that back-end's bits */
+unsigned int jit_host_features(void);
 
 /*
  * struct jit_image - finished code
@@ -178,7 +188,7 @@ struct jit_image {
 
 /*
  * struct jit_job - what jit_compile() is to do
- * @features: the arch's bits, jit_host_arch()->features() for the host's own
+ * @features: the arch's bits, jit_host_features() for the host's own
  * @lines: keep image->at
  */
 struct jit_job {

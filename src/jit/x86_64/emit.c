@@ -6,12 +6,14 @@
  */
 #include "jit/x86_64/x64.h"
 
+static const char *const feature_names[] = {"bmi2", NULL};
+
 const struct jit_arch jit_x86_64 = {
 	.name = "x86-64",
 	.max_ins = 128,
 	.trap = 0xcccccccc, /* INT3, four times */
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_EXIT,
-	.features = x64_features,
+	.feature_names = feature_names,
 	.prologue = x64_prologue,
 	.zero = x64_zero,
 	.emit =

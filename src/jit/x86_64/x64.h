@@ -17,7 +17,7 @@
 #include "jit/jit.h"
 #include "jit/x86_64/enc.h"
 
-/* Bits of jit_ctx.features */
+/* Bits of jit_ctx.features, in the order of feature_names[] */
 #define X64_BMI2 0x1u /* shlx, shrx, sarx */
 
 /* Scratch, named after its use, so that no two uses of one meet in an insn. */
@@ -87,8 +87,5 @@ void x64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 bool x64_is_short(const struct jit_ctx *jit, uint32_t i, uint32_t target);
 int32_t x64_rel(const struct jit_ctx *jit, size_t target_at, unsigned int size);
 void x64_jmp_to(struct jit_ctx *jit, uint32_t i, uint32_t target);
-
-/* host.c: this machine's features */
-unsigned int x64_features(void);
 
 #endif

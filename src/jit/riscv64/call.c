@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.c - functions: prologue, calls and the way out, after the RISC-V psABI
+ *
+ *	[sp + size]		the caller's stack; size is a multiple of 16
+ *	[sp + stack ..]		ra, if it calls; callee-saved registers that this function changes
+ *	[sp .. sp + stack - 1]	the eBPF frame; sp + stack is r10
+ *
+ * Every part is there only if the function needs it. There is no red zone below sp (section
+ * "Integer Calling Convention"): who has a frame moves sp.
+ */
+#include "jit/riscv64/rv.h"
+
+#define SAVED_REGS (1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
+
+/* ---- prologue and epilogue ---- */
+
+static int32_t frame_size(const struct jit_ctx *jit)
+{
+	const struct jit_frame *frame = &jit->frame;
+	uint32_t saved = (uint32_t)__builtin_popcount(frame->saved) + jit->has_calls[jit->func];
+
+	return (int32_t)((frame->stack + 8 * saved + 15) & ~15u);
+}
+
+/* The stores of a prologue, or the loads of an epilogue. */
+static void each_saved(struct jit_ctx *jit, uint32_t (*word)(enum rv_reg rd, struct rv_mem mem))
+{
+	struct rv_mem slot = rv_at(RV_SP, (int32_t)jit->frame.stack);
+
+	if (jit->has_calls[jit->func]) {
+		rv_put(jit, word(RV_RA, slot));
+		slot.off += 8;
+	}
+	for (unsigned int r = 6; r <= 9; r++) {
+		if (!(jit->frame.saved >> r & 1))
+			continue;
+		rv_put(jit, word(rv_reg(r), slot));
+		slot.off += 8;
+	}
+}
+
+void rv_prologue(struct jit_ctx *jit)
+{
+	const struct func_flow *flow = &jit->flow->funcs[jit->func];
+
+	jit->frame = (struct jit_frame){.saved = flow->writes & SAVED_REGS, .stack = flow->stack};
+	if (frame_size(jit))
+		rv_put(jit, rv_addi(RV_SP, RV_SP, -frame_size(jit)));
+	each_saved(jit, rv_sd);
+}
+
+/* r0 stays in a5 too, where a local call wants it. */
+static void epilogue(struct jit_ctx *jit)
+{
+	rv_put(jit, rv_mv(RV_A0, rv_reg(0)));
+	each_saved(jit, rv_ld);
+	if (frame_size(jit))
+		rv_put(jit, rv_addi(RV_SP, RV_SP, frame_size(jit)));
+	rv_put(jit, rv_ret());
+}
+
+/* The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. */
+void rv_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *start = jit->pos, *end;
+
+	(void)in;
+	epilogue(jit);
+	if (jit->exit == JIT_NONE) {
+		jit->exit = i;
+		return;
+	}
+	end = jit->pos;
+	jit->pos = start;
+	if (rv_jump_size(jit, jit->exit, 0) < end - start)
+		rv_jump_to(jit, jit->exit);
+	else
+		jit->pos = end;
+}
+
+void rv_zero(struct jit_ctx *jit, uint16_t mask)
+{
+	for (unsigned int r = 0; r < RV_FRAME_REG; r++)
+		if (mask >> r & 1)
+			rv_set(jit, rv_reg(r), 0);
+}
+
+/* ---- calls ---- */
+
+/* No prologue is longer, nor a call's insn. */
+#define CALL_SLACK 1024u
+
+/*
+ * Does jal reach function @f from insn @i? The guess has no place for its entry, but for its
+ * first insn, which lies behind the prologue.
+ */
+static bool is_near(const struct jit_ctx *jit, uint32_t i, uint32_t f)
+{
+	uint32_t start = jit->unit->funcs[f].start, distance;
+
+	if (!jit->guess)
+		return false;
+	distance =
+		start > i ? jit->guess[start] - jit->guess[i] : jit->guess[i] - jit->guess[start];
+	return distance + CALL_SLACK < 1 << 20;
+}
+
+void rv_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	int32_t rel = rv_rel(jit, jit->inner[in->target]);
+
+	if (is_near(jit, i, in->target))
+		rv_put_wide(jit, rv_jal(RV_RA, rel));
+	else
+		rv_jump_far(jit, RV_RA, RV_RA, rel);
+}
+
+/* a5 is free for the address: the call is about to set it. */
+void rv_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uintptr_t fn = (uintptr_t)jit->unit->helpers[in->target].fn;
+
+	if (rv_reaches(jit, fn)) {
+		rv_jump_far(jit, RV_RA, RV_RA, rv_rel(jit, fn - jit->rx));
+	} else {
+		rv_set(jit, rv_reg(0), (int64_t)fn);
+		rv_put(jit, rv_jalr(RV_RA, rv_at(rv_reg(0), 0)));
+	}
+	if (jit->flow->live_in[i + 1] & 1)
+		rv_put(jit, rv_mv(rv_reg(0), RV_A0));
+}
