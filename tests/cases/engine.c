@@ -5,9 +5,9 @@
  *	text		disassembled and assembled again: the same bytes
  *	interp		the interpreter
  *	jit		native code for this CPU, in a heap
- *	jit-baseline	the same without what not every CPU of the arch has, and in a heap near
- *			the helpers, so that calls take their short form
- *	kernel		the running kernel, kernel.h
+ *	jit-baseline	the same without what not every CPU of the arch has, and then with each of
+ *			it alone; and in a heap near the helpers, so that calls take their short
+ *form kernel		the running kernel, kernel.h
  *	load		for cases that must be refused: the public interface refuses them
  */
 #include "engine.h"
@@ -122,20 +122,26 @@ static void ignore(int number)
  */
 static void send_signals(void)
 {
+	static bool sent;
 	const struct sigaction action = {.sa_handler = ignore, .sa_flags = SA_RESTART};
 	const struct itimerspec every = {{0, 200000}, {0, 200000}};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
 	timer_t timer;
 
+	if (sent)
+		return;
+	sent = true;
 	if (!sigaction(SIGUSR1, &action, NULL) && !timer_create(CLOCK_MONOTONIC, &event, &timer))
 		timer_settime(timer, 0, &every, NULL);
 }
 
-typedef int (*run_fn)(struct program *program, const struct arena *arena, struct verdict *verdict,
-		      uint64_t *r0);
+/* @features: what native code may use */
+typedef int (*run_fn)(struct program *program, const struct arena *arena, unsigned int features,
+		      struct verdict *verdict, uint64_t *r0);
 
 /* Load, run and judge; what @run returns is an error to be told, with a reason or not. */
-static void try_with(const struct test_case *tc, run_fn run, struct verdict *verdict)
+static void try_with(const struct test_case *tc, run_fn run, unsigned int features,
+		     struct verdict *verdict)
 {
 	struct program program;
 	struct arena arena;
@@ -148,7 +154,7 @@ static void try_with(const struct test_case *tc, run_fn run, struct verdict *ver
 	if (err)
 		goto free_program;
 	send_signals();
-	err = run(&program, &arena, verdict, &r0);
+	err = run(&program, &arena, features, verdict, &r0);
 	if (!err)
 		judge(tc, &arena, r0, verdict);
 	free(arena.base);
@@ -158,10 +164,10 @@ free_program:
 		verdict_set(verdict, FAILED, "%s", strerror(-err));
 }
 
-static int interpret(struct program *program, const struct arena *arena, struct verdict *verdict,
-		     uint64_t *r0)
+static int interpret(struct program *program, const struct arena *arena, unsigned int features,
+		     struct verdict *verdict, uint64_t *r0)
 {
-	(void)verdict;
+	(void)features, (void)verdict;
 	interp_prepare(&program->unit);
 	*r0 = interp_run(&program->unit, 0, (uintptr_t)arena_data(arena), arena->len);
 	return 0;
@@ -169,10 +175,10 @@ static int interpret(struct program *program, const struct arena *arena, struct 
 
 static void try_interp(const struct test_case *tc, struct verdict *verdict)
 {
-	try_with(tc, interpret, verdict);
+	try_with(tc, interpret, 0, verdict);
 }
 
-/* What native code may use, and where its heap should lie, if that matters. */
+/* What native code may use, and where its heap should lie. */
 struct target {
 	unsigned int features;
 	const void *anchor;
@@ -215,36 +221,65 @@ free_heap:
 }
 
 /* Near the stack, where r0 is, and so far from the helpers: calls of them are of the other form. */
-static int run_jit(struct program *program, const struct arena *arena, struct verdict *verdict,
-		   uint64_t *r0)
+static int run_jit(struct program *program, const struct arena *arena, unsigned int features,
+		   struct verdict *verdict, uint64_t *r0)
 {
-	const struct target target = {.features = jit_host_arch()->features(), .anchor = r0};
+	const struct target target = {.features = features, .anchor = r0};
 
 	return run_image(program, target, arena, verdict, r0);
 }
 
-static int run_baseline(struct program *program, const struct arena *arena, struct verdict *verdict,
-			uint64_t *r0)
+static int run_baseline(struct program *program, const struct arena *arena, unsigned int features,
+			struct verdict *verdict, uint64_t *r0)
 {
-	const struct target target = {.anchor = (const void *)(uintptr_t)program_helpers[0].fn};
+	const struct target target = {
+		.features = features,
+		.anchor = (const void *)(uintptr_t)program_helpers[0].fn,
+	};
 
 	return run_image(program, target, arena, verdict, r0);
+}
+
+/* An emulator may have what its kernel interface cannot tell: then the environment does. */
+static unsigned int cpu_features(void)
+{
+	const char *told = getenv("CASES_FEATURES");
+
+	return told ? (unsigned int)strtoul(told, NULL, 0) : jit_host_features();
 }
 
 static void try_jit(const struct test_case *tc, struct verdict *verdict)
 {
 	if (jit_host_arch())
-		try_with(tc, run_jit, verdict);
+		try_with(tc, run_jit, cpu_features(), verdict);
 	else
 		verdict_set(verdict, SKIPPED, "no JIT for this machine");
 }
 
+static void try_choice(const struct test_case *tc, unsigned int features, struct verdict *verdict)
+{
+	char why[sizeof(verdict->why)];
+
+	try_with(tc, run_baseline, features, verdict);
+	if (verdict->outcome != FAILED)
+		return;
+	memcpy(why, verdict->why, sizeof(why));
+	verdict_set(verdict, FAILED, "with features %#x: %.200s", features, why);
+}
+
+/* With no feature, then with the lowest bit of those left. */
 static void try_baseline(const struct test_case *tc, struct verdict *verdict)
 {
-	if (jit_host_arch())
-		try_with(tc, run_baseline, verdict);
-	else
+	unsigned int all = cpu_features(), left = all;
+
+	if (!jit_host_arch()) {
 		verdict_set(verdict, SKIPPED, "no JIT for this machine");
+		return;
+	}
+	try_choice(tc, 0, verdict);
+	for (; left && verdict->outcome == PASSED; left &= left - 1)
+		if ((left & -left) != all)
+			try_choice(tc, left & -left, verdict);
 }
 
 static void try_kernel(const struct test_case *tc, struct verdict *verdict)
