@@ -89,12 +89,18 @@ static int put_imm64(struct text t, const struct unit *unit, const struct insn *
 
 static int put_load(struct text t, const struct insn *in)
 {
+	if (in->flags & INSN_ORDER)
+		return snprintf(t.to, t.size, "r%d = load_acquire((u%d *)(r%d %+d))", in->dst,
+				in->bytes * 8, in->src, in->off);
 	return snprintf(t.to, t.size, "r%d = *(%c%d *)(r%d %+d)", in->dst,
 			in->flags & INSN_SX ? 's' : 'u', in->bytes * 8, in->src, in->off);
 }
 
 static int put_store(struct text t, const struct insn *in)
 {
+	if (in->flags & INSN_ORDER)
+		return snprintf(t.to, t.size, "store_release((u%d *)(r%d %+d), r%d)",
+				in->bytes * 8, in->dst, in->off, in->src);
 	if (in->flags & INSN_IMM)
 		return snprintf(t.to, t.size, "*(u%d *)(r%d %+d) = %" PRId64, in->bytes * 8,
 				in->dst, in->off, in->imm);

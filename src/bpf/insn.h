@@ -100,6 +100,7 @@ enum {
 	INSN_PROBE = 16, /* it reads as 0, what is stored is dropped, and the run goes on */
 	INSN_GUARD = 32, /* the run ends */
 	INSN_FAULTS = INSN_PROBE | INSN_GUARD,
+	INSN_ORDER = 64, /* a load that acquires, a store (of src) that releases */
 };
 
 #define INSN_UNRESOLVED UINT32_MAX /* target of a helper call as decode leaves it */

@@ -58,6 +58,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory and SWAP_LE ar
 	X(NEG32) X(NEG64) X(MOVSX32_8) X(MOVSX32_16) X(MOVSX64_8) X(MOVSX64_16) X(MOVSX64_32) \
 	X(CUT16) X(CUT32) X(CUT64) X(SWAP16) X(SWAP32) X(SWAP64) X(IMM64) \
 	X(LOADSX8) X(LOADSX16) X(LOADSX32) \
+	X(LOADACQ8) X(LOADACQ16) X(LOADACQ32) X(LOADACQ64) \
+	X(STOREREL8) X(STOREREL16) X(STOREREL32) X(STOREREL64) \
 	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(JUMP) X(CALL) X(HELPER) X(EXIT)
 
 /* Every handler by name; a _SRC is followed by its _IMM, a plain atomic by its fetching form. */
@@ -127,7 +129,16 @@ static int width_index(const struct insn *in)
 
 static int run_load(const struct insn *in)
 {
+	if (in->flags & INSN_ORDER)
+		return RUN_LOADACQ8 + width_index(in);
 	return (in->flags & INSN_SX ? RUN_LOADSX8 : RUN_LOAD8) + width_index(in);
+}
+
+static int run_store(const struct insn *in)
+{
+	if (in->flags & INSN_ORDER)
+		return RUN_STOREREL8 + width_index(in);
+	return RUN_STORE8_SRC + 2 * width_index(in) + !!(in->flags & INSN_IMM);
 }
 
 static int run_atomic(const struct insn *in)
@@ -152,7 +163,7 @@ static int run_of(const struct insn *in)
 	case INSN_SWAP: return run_swap(in);
 	case INSN_IMM64: return RUN_IMM64;
 	case INSN_LOAD: return run_load(in);
-	case INSN_STORE: return RUN_STORE8_SRC + 2 * width_index(in) + !!(in->flags & INSN_IMM);
+	case INSN_STORE: return run_store(in);
 	case INSN_ATOMIC: return run_atomic(in);
 	case INSN_JUMP: return RUN_JUMP;
 	case INSN_BRANCH: return run_binary(in, RUN_EQ32_SRC, RUN_EQ64_SRC);
@@ -261,6 +272,15 @@ label: { \
 	DO_STORE_WITH(STORE##W##_SRC, W, SRC) \
 	DO_STORE_WITH(STORE##W##_IMM, W, in->imm)
 
+#define DO_LOADACQ(W) \
+LOADACQ##W: \
+	DST = __atomic_load_n((const uint##W##_t *)AT_SRC, __ATOMIC_ACQUIRE); \
+	NEXT;
+#define DO_STOREREL(W) \
+STOREREL##W: \
+	__atomic_store_n((uint##W##_t *)AT_DST, (uint##W##_t)SRC, __ATOMIC_RELEASE); \
+	NEXT;
+
 /* Section 5.3: sequentially consistent where a value is fetched; else only indivisible. */
 #define DO_ATOMIC(name, W, builtin) \
 name##W##_PLAIN: \
@@ -311,6 +331,8 @@ uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_
 	DO_LOADSX(16)
 	DO_LOADSX(32)
 	WIDTH_LIST(DO_STORE)
+	WIDTH_LIST(DO_LOADACQ)
+	WIDTH_LIST(DO_STOREREL)
 	ATOMIC_LIST(DO_ATOMIC, 32)
 	ATOMIC_LIST(DO_ATOMIC, 64)
 	DO_XCHG(32)

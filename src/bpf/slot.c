@@ -15,6 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ATOMIC_LOAD_ACQ 0x100
+#define ATOMIC_STORE_REL 0x110
+
 enum {
 	DEFINED = 1,
 	DST = 2,     /* dst is a register that is read, or the base of a memory operand */
@@ -102,9 +105,30 @@ static int refine_jump32(const struct slot *slot, struct insn *in, char *why)
 	return 0;
 }
 
-/* Section 5.3: imm is the operation and a fetch bit, which the exchanges cannot do without. */
+/* Linux 6.15, linux/bpf.h: a load has its fields where loads have them, though its class is STX. */
+static int refine_ordered(const struct slot *slot, struct insn *in, char *why)
+{
+	bool loads = slot->imm == ATOMIC_LOAD_ACQ;
+
+	if (loads && slot->dst == 10)
+		return refuse(why, "r10 is read-only");
+	in->kind = loads ? INSN_LOAD : INSN_STORE;
+	in->flags = INSN_ORDER;
+	in->imm = 0;
+	return 0;
+}
+
+/*
+ * Section 5.3: imm is the operation and a fetch bit, which the exchanges cannot do without; and
+ * what Linux added.
+ */
 static int refine_atomic(const struct slot *slot, struct insn *in, char *why)
 {
+	if (slot->imm == ATOMIC_LOAD_ACQ || slot->imm == ATOMIC_STORE_REL)
+		return refine_ordered(slot, in, why);
+	if (in->bytes < 4)
+		return refuse(why, "atomic operation 0x%x has 32 or 64 bits",
+			      (unsigned int)slot->imm);
 	switch (slot->imm & ~1) {
 	case 0x00: in->op = ATOMIC_ADD; break;
 	case 0x40: in->op = ATOMIC_OR; break;
@@ -177,6 +201,8 @@ static const struct form forms[256] = {
 	LOAD(0x00, 4), LOAD(0x08, 2), LOAD(0x10, 1), LOAD(0x18, 8),
 	LOAD_SX(0x00, 4), LOAD_SX(0x08, 2), LOAD_SX(0x10, 1),
 	STORE(0x00, 4), STORE(0x08, 2), STORE(0x10, 1), STORE(0x18, 8),
+	FORM(0xd3, INSN_ATOMIC, 0, 0, 1, DST | SRC | OFF | IMM, refine_atomic),
+	FORM(0xcb, INSN_ATOMIC, 0, 0, 2, DST | SRC | OFF | IMM, refine_atomic),
 	FORM(0xc3, INSN_ATOMIC, 0, 0, 4, DST | SRC | OFF | IMM, refine_atomic),
 	FORM(0xdb, INSN_ATOMIC, 0, INSN_W64, 8, DST | SRC | OFF | IMM, refine_atomic),
 	FORM(SLOT_IMM64, INSN_IMM64, 0, INSN_IMM | INSN_W64, 0, DST | SET | SELECT | IMM, NULL),

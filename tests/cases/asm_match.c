@@ -60,6 +60,8 @@ static const struct form forms[] = {
 	{"call~U", BPF_JMP | BPF_CALL, 0},
 	{"call~P", BPF_JMP | BPF_CALL, 0},
 	{"call~P <N>", BPF_JMP | BPF_CALL, 0},
+	{"rD = load_acquire(( M * )( rS O ))", BPF_STX | BPF_ATOMIC, 0x100},
+	{"store_release(( M * )( rD O ), rS )", BPF_STX | BPF_ATOMIC, 0x110},
 	{"lock~*( u64 * )( rD O ) K rS", ATOMIC64, 0},
 	{"lock~*( u32 * )( rD O ) K rS", ATOMIC32, 0},
 	{"rS = atomic64_fetch_F(( u64 * )( rD O ), rS )", ATOMIC64, 0},
