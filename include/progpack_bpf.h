@@ -126,6 +126,16 @@ const char *pp_bpf_prog_name(const struct pp_bpf_prog *prog);
 const char *pp_bpf_prog_section(const struct pp_bpf_prog *prog);
 
 /*
+ * struct pp_bpf_packet - what a program that loads from a packet (LD_ABS, LD_IND) has in r6
+ *
+ * Such a program, as compilers of classic BPF write them, expects in r1 the address of one.
+ */
+struct pp_bpf_packet {
+	const void *data;
+	size_t len;
+};
+
+/*
  * pp_bpf_run, pp_bpf_interpret - run a loaded program with r1 = @data, r2 = @len
  *
  * pp_bpf_run() executes native code, or interprets where there is none. Both are RCU

@@ -110,6 +110,20 @@ static int resolve_call(const struct decoder *dec, const struct func *func, stru
 	return 0;
 }
 
+static int resolve_address(const struct decoder *dec, const struct func *func, struct insn *in)
+{
+	struct func *taken;
+
+	in->target = func_at(dec, (int64_t)in->pc + 1 + in->off);
+	if (in->target == dec->nfuncs)
+		return refuse_slot(dec, func, in->pc, "address of where no function starts");
+	taken = &dec->funcs[in->target];
+	taken->taken = true;
+	in->off = 0;
+	in->imm = (int64_t)(uintptr_t)taken;
+	return 0;
+}
+
 static int resolve_func(const struct decoder *dec, const struct func *func)
 {
 	const struct insn *last = &dec->ins[func->end - 1];
@@ -118,12 +132,14 @@ static int resolve_func(const struct decoder *dec, const struct func *func)
 	for (uint32_t i = func->start; i < func->end && !err; i++) {
 		struct insn *in = &dec->ins[i];
 
-		if (in->kind == INSN_JUMP || in->kind == INSN_BRANCH)
+		if (insn_jumps(in))
 			err = resolve_jump(dec, func, in);
 		else if (in->kind == INSN_CALL)
 			err = resolve_call(dec, func, in);
 		else if (in->kind == INSN_HELPER)
 			in->target = INSN_UNRESOLVED;
+		else if (in->kind == INSN_IMM64 && in->op == REF_FUNC)
+			err = resolve_address(dec, func, in);
 	}
 	if (!err && last->kind != INSN_EXIT && last->kind != INSN_JUMP)
 		err = refuse_slot(dec, func, last->pc, "execution can fall out of the function");
@@ -205,7 +221,14 @@ const struct func *unit_func_of(const struct unit *unit, uint32_t at)
 	return &unit->funcs[low];
 }
 
-/* Set starts[slot] wherever a local call goes, and count them. */
+/* Does a slot refer to a function, by the distance in imm? */
+static bool names_func(const struct slot *slot)
+{
+	return (slot->opcode == SLOT_CALL && slot->src == SLOT_CALL_LOCAL) ||
+	       (slot->opcode == SLOT_IMM64 && slot->src == SLOT_IMM64_FUNC);
+}
+
+/* Set starts[slot] wherever a local call goes, or an address is taken, and count them. */
 static int mark_starts(const uint8_t *slots, uint32_t nslots, const struct log *log, bool *starts)
 {
 	const struct func whole = {.slots = nslots};
@@ -217,14 +240,14 @@ static int mark_starts(const uint8_t *slots, uint32_t nslots, const struct log *
 		struct slot slot = slot_read(slots + (size_t)pc * BPF_SLOT);
 		int64_t to = (int64_t)pc + 1 + slot.imm;
 
+		if (names_func(&slot) && (to < 0 || to >= nslots))
+			return refuse_slot(&dec, &whole, pc, "call out of the program");
+		if (names_func(&slot)) {
+			count += !starts[to];
+			starts[to] = true;
+		}
 		if (slot.opcode == SLOT_IMM64)
 			pc++;
-		if (slot.opcode != SLOT_CALL || slot.src != SLOT_CALL_LOCAL)
-			continue;
-		if (to < 0 || to >= nslots)
-			return refuse_slot(&dec, &whole, pc, "call out of the program");
-		count += !starts[to];
-		starts[to] = true;
 	}
 	return count;
 }

@@ -99,8 +99,8 @@ static int put_load(struct text t, const struct insn *in)
 static int put_store(struct text t, const struct insn *in)
 {
 	if (in->flags & INSN_ORDER)
-		return snprintf(t.to, t.size, "store_release((u%d *)(r%d %+d), r%d)",
-				in->bytes * 8, in->dst, in->off, in->src);
+		return snprintf(t.to, t.size, "store_release((u%d *)(r%d %+d), r%d)", in->bytes * 8,
+				in->dst, in->off, in->src);
 	if (in->flags & INSN_IMM)
 		return snprintf(t.to, t.size, "*(u%d *)(r%d %+d) = %" PRId64, in->bytes * 8,
 				in->dst, in->off, in->imm);
@@ -152,14 +152,39 @@ static uint32_t base(const struct func *func)
 	return func->pc - func->section_pc;
 }
 
-static int put_call(struct text t, const struct unit *unit, uint32_t at)
+/* The function that insn @at names, between two texts. */
+static int put_func(struct text t, const struct unit *unit, uint32_t at,
+		    const char *const around[2])
 {
 	const struct insn *in = &unit->ins[at];
 	const struct func *func = &unit->funcs[in->target];
 
 	if (base(func) != base(unit_func_of(unit, at)))
-		return snprintf(t.to, t.size, "call <%s>", func->name);
-	return snprintf(t.to, t.size, "call pc%+d <%s>", distance(in, func->pc), func->name);
+		return snprintf(t.to, t.size, "%s <%s>%s", around[0], func->name, around[1]);
+	return snprintf(t.to, t.size, "%s pc%+d <%s>%s", around[0], distance(in, func->pc),
+			func->name, around[1]);
+}
+
+static int put_call(struct text t, const struct unit *unit, uint32_t at)
+{
+	return put_func(t, unit, at, (const char *const[2]){"call", ""});
+}
+
+static int put_address(struct text t, const struct unit *unit, uint32_t at)
+{
+	char before[16];
+
+	snprintf(before, sizeof(before), "r%d = func", unit->ins[at].dst);
+	return put_func(t, unit, at, (const char *const[2]){before, " ll"});
+}
+
+static int put_packet(struct text t, const struct insn *in)
+{
+	if (in->flags & INSN_IMM)
+		return snprintf(t.to, t.size, "r0 = *(u%d *)skb[%" PRId64 "]", in->bytes * 8,
+				in->imm);
+	return snprintf(t.to, t.size, "r0 = *(u%d *)skb[r%d %+" PRId64 "]", in->bytes * 8, in->src,
+			in->imm);
 }
 
 int disasm(const struct unit *unit, uint32_t at, char *text, size_t size)
@@ -173,7 +198,8 @@ int disasm(const struct unit *unit, uint32_t at, char *text, size_t size)
 	case INSN_NEG: return put_neg(t, in);
 	case INSN_MOVSX: return put_movsx(t, in);
 	case INSN_SWAP: return put_swap(t, in);
-	case INSN_IMM64: return put_imm64(t, unit, in);
+	case INSN_IMM64:
+		return in->op == REF_FUNC ? put_address(t, unit, at) : put_imm64(t, unit, in);
 	case INSN_LOAD: return put_load(t, in);
 	case INSN_STORE: return put_store(t, in);
 	case INSN_ATOMIC: return put_atomic(t, in);
@@ -182,7 +208,12 @@ int disasm(const struct unit *unit, uint32_t at, char *text, size_t size)
 		return snprintf(text, size, "%s pc%+d", in->flags & INSN_IMM ? "gotol" : "goto",
 				to);
 	case INSN_BRANCH: return put_branch(t, in, distance(in, unit->ins[in->target].pc));
+	case INSN_MAYGOTO:
+		return snprintf(text, size, "may_goto pc%+d",
+				distance(in, unit->ins[in->target].pc));
+	case INSN_PACKET: return put_packet(t, in);
 	case INSN_CALL: return put_call(t, unit, at);
+	case INSN_CALLX: return snprintf(text, size, "callx r%d", in->dst);
 	case INSN_HELPER: return put_helper(t, unit, in);
 	case INSN_EXIT: return snprintf(text, size, "exit");
 	case INSN_KINDS: break;

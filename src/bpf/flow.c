@@ -64,7 +64,10 @@ static unsigned int reads(const struct unit *unit, const struct insn *in)
 	case INSN_BRANCH: return BIT(in->dst) | operand(in);
 	case INSN_ATOMIC: return BIT(in->dst) | BIT(in->src) | (in->op == ATOMIC_CMPXCHG ? R0 : 0);
 	case INSN_HELPER: return helper_reads(unit, in);
+	case INSN_CALLX: return BIT(in->dst) | R1_R5;
+	case INSN_PACKET: return BIT(6) | operand(in);
 	case INSN_EXIT: return R0;
+	case INSN_MAYGOTO:
 	case INSN_IMM64:
 	case INSN_JUMP:
 	case INSN_CALL:
@@ -87,11 +90,14 @@ static unsigned int sets(const struct insn *in)
 		if (!(in->flags & INSN_FETCH))
 			return 0;
 		return in->op == ATOMIC_CMPXCHG ? R0 : BIT(in->src);
+	case INSN_PACKET:
 	case INSN_CALL:
+	case INSN_CALLX:
 	case INSN_HELPER: return R0 | R1_R5;
 	case INSN_STORE:
 	case INSN_JUMP:
 	case INSN_BRANCH:
+	case INSN_MAYGOTO:
 	case INSN_EXIT:
 	case INSN_KINDS: break;
 	}
@@ -108,6 +114,7 @@ static uint32_t far_of(const struct unit *unit, const struct insn *in)
 {
 	switch (in->kind) {
 	case INSN_JUMP:
+	case INSN_MAYGOTO:
 	case INSN_BRANCH: return in->target;
 	case INSN_CALL: return unit->funcs[in->target].start;
 	default: return NONE;
@@ -120,7 +127,7 @@ static uint16_t solve(const struct solver *s, uint32_t i)
 	unsigned int behind = falls_through(in) ? s->live_in[i + 1] : 0;
 	unsigned int here = reads(s->unit, in);
 
-	if (in->kind == INSN_JUMP || in->kind == INSN_BRANCH)
+	if (insn_jumps(in))
 		behind |= s->live_in[in->target];
 	else if (in->kind == INSN_CALL)
 		here |= s->live_in[far_of(s->unit, in)] & R1_R5;
@@ -236,6 +243,7 @@ static void sum_up(struct flow *flow, const struct unit *unit, uint32_t f)
 		uint16_t depth = frame_depth(unit, &unit->ins[i]);
 
 		sum->writes |= (uint16_t)sets(&unit->ins[i]);
+		sum->loops |= unit->ins[i].kind == INSN_MAYGOTO;
 		if (depth > sum->stack)
 			sum->stack = depth;
 	}
@@ -267,9 +275,7 @@ void flow_fini(struct flow *flow)
 
 uint16_t flow_undefined(const struct flow *flow, const struct unit *unit, uint32_t at)
 {
-	uint8_t kind = unit->ins[at].kind;
-
-	if (kind != INSN_CALL && kind != INSN_HELPER)
+	if (!insn_calls(&unit->ins[at]))
 		return 0;
 	return flow->live_in[at + 1] & R1_R5;
 }

@@ -17,6 +17,7 @@ struct flow {
 		uint16_t live_in; /* at entry: of insn start */
 		uint16_t writes;  /* registers that it changes, flow_entry_undefined() too */
 		uint16_t stack;   /* bytes of frame it may touch, 0 .. BPF_FRAME, multiple of 8 */
+		bool loops;       /* it has may_gotos to count */
 	} * funcs;
 };
 

@@ -120,3 +120,16 @@ const struct helper *helper_by_name(const struct pp_bpf_object *object, const ch
 
 	return own ? own : by_name(builtin, NBUILTIN, name);
 }
+
+const struct helper *helper_next(const struct pp_bpf_object *object, const struct helper *prev)
+{
+	const struct helper *own = object->registered, *end = own + object->nregistered;
+
+	if (!prev && own != end)
+		return own;
+	if (!prev || (own != end && prev == end - 1))
+		return builtin;
+	if (prev == &builtin[NBUILTIN - 1])
+		return NULL;
+	return prev + 1;
+}

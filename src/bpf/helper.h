@@ -12,6 +12,12 @@
 const struct helper *helper_by_id(const struct pp_bpf_object *object, uint32_t id);
 const struct helper *helper_by_name(const struct pp_bpf_object *object, const char *name);
 
+/*
+ * helper_next - the one behind @prev, NULL for the first; NULL behind the last. The object's own
+ * come first: of several with one number, the first is meant.
+ */
+const struct helper *helper_next(const struct pp_bpf_object *object, const struct helper *prev);
+
 /* trace_printk - bpf_trace_printk(fmt, fmt_size, ...): bytes printed, or -EINVAL */
 uint64_t trace_printk(uint64_t fmt, uint64_t fmt_size, uint64_t a1, uint64_t a2, uint64_t a3);
 

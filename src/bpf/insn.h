@@ -16,24 +16,29 @@
 
 #include "base/log.h"
 
-#define BPF_SLOT 8      /* bytes of an encoded instruction slot */
-#define BPF_FRAME 512   /* bytes of stack of each function */
-#define BPF_MAX_DEPTH 8 /* functions active at once, the program among them */
-#define BPF_NREGS 11    /* r0 .. r10; r10 is the read-only frame pointer */
+#define BPF_SLOT 8            /* bytes of an encoded instruction slot */
+#define BPF_FRAME 512         /* bytes of stack of each function */
+#define BPF_MAX_DEPTH 8       /* functions active at once, the program among them */
+#define BPF_MAX_LOOPS 8388608 /* times that a function goes past its may_gotos: Linux's number */
+#define BPF_NREGS 11          /* r0 .. r10; r10 is the read-only frame pointer */
 
 enum insn_kind {
-	INSN_ALU,    /* dst = dst op operand; op is enum alu_op */
-	INSN_NEG,    /* dst = -dst */
-	INSN_MOVSX,  /* dst = the low @bytes bytes of src, sign-extended */
-	INSN_SWAP,   /* dst = its low @bytes bytes in another order; op is enum swap_op */
-	INSN_IMM64,  /* dst = imm; op is enum imm_ref */
-	INSN_LOAD,   /* dst = memory of @bytes bytes at src + off; INSN_SX sign-extends */
-	INSN_STORE,  /* memory of @bytes bytes at dst + off = operand */
-	INSN_ATOMIC, /* on memory of 4 or 8 bytes at dst + off with src; op is enum atomic_op */
-	INSN_JUMP,   /* to target; INSN_IMM: written with the 32-bit distance (gotol) */
-	INSN_BRANCH, /* to target if dst op operand; op is enum cond_op */
-	INSN_CALL,   /* function number @target of the unit */
-	INSN_HELPER, /* helper number imm; @target indexes unit.helpers, or INSN_UNRESOLVED */
+	INSN_ALU,     /* dst = dst op operand; op is enum alu_op */
+	INSN_NEG,     /* dst = -dst */
+	INSN_MOVSX,   /* dst = the low @bytes bytes of src, sign-extended */
+	INSN_SWAP,    /* dst = its low @bytes bytes in another order; op is enum swap_op */
+	INSN_IMM64,   /* dst = imm; op is enum imm_ref */
+	INSN_LOAD,    /* dst = memory of @bytes bytes at src + off; INSN_SX sign-extends */
+	INSN_STORE,   /* memory of @bytes bytes at dst + off = operand */
+	INSN_ATOMIC,  /* on memory of 4 or 8 bytes at dst + off with src; op is enum atomic_op */
+	INSN_JUMP,    /* to target; INSN_IMM: written with the 32-bit distance (gotol) */
+	INSN_BRANCH,  /* to target if dst op operand; op is enum cond_op */
+	INSN_MAYGOTO, /* to target, once its function has gone past BPF_MAX_LOOPS of these */
+	INSN_PACKET,  /* r0 = @bytes bytes of packet r6, see packet.h; its function ends if it has
+			 none */
+	INSN_CALL,    /* function number @target of the unit */
+	INSN_CALLX,   /* what dst holds: a helper's number, or the address of a func (calls.h) */
+	INSN_HELPER,  /* helper number imm; @target indexes unit.helpers, or INSN_UNRESOLVED */
 	INSN_EXIT,
 	INSN_KINDS
 };
@@ -78,6 +83,7 @@ enum imm_ref {
 	REF_NONE,  /* a number */
 	REF_MAP,   /* address of map number @target */
 	REF_VALUE, /* address of byte @off of the value of map number @target */
+	REF_FUNC,  /* address of func number @target: decode sets it, as imm */
 };
 
 enum atomic_op {
@@ -121,7 +127,7 @@ struct insn {
  * struct func - a function of a unit: insns start .. end-1, contiguous, in order of address
  *
  * No jump enters or leaves it, and its last insn is an exit or a jump: execution never
- * falls out of its end.
+ * falls out of its end. Where a program has the address of a function, it is that of the func.
  */
 struct func {
 	const char *name;    /* owned by the object */
@@ -130,6 +136,8 @@ struct func {
 	uint32_t pc, slots;  /* its first slot in the unit, and how many */
 	uint32_t start, end; /* insn indices, set by decode */
 	bool entry;          /* a program: can be run from outside */
+	bool taken;          /* its address is: CALLX may call it */
+	const void *native;  /* set by jit_compile(): what a call within the unit goes to */
 };
 
 struct helper {
@@ -138,6 +146,19 @@ struct helper {
 	const char *name;
 	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 };
+
+/* insn_calls - is it a call, of whatever? After one, r1 .. r5 are undefined. */
+static inline bool insn_calls(const struct insn *in)
+{
+	return in->kind == INSN_CALL || in->kind == INSN_HELPER || in->kind == INSN_CALLX ||
+	       in->kind == INSN_PACKET;
+}
+
+/* insn_jumps - does it have another insn as its target? */
+static inline bool insn_jumps(const struct insn *in)
+{
+	return in->kind == INSN_JUMP || in->kind == INSN_BRANCH || in->kind == INSN_MAYGOTO;
+}
 
 /* struct unit - all functions of one object, decoded; the insns are in one array */
 struct unit {
@@ -180,12 +201,6 @@ __attribute__((format(printf, 5, 6))) int unit_error(const struct unit *unit, ui
 
 /* unit_func_of - the function that holds insn @at */
 const struct func *unit_func_of(const struct unit *unit, uint32_t at);
-
-/*
- * calls_check - refuse recursion and calls nested more than BPF_MAX_DEPTH deep
- * Return: 0, -ELOOP (log: the chain), -ENOMEM.
- */
-int calls_check(const struct unit *unit, const struct log *log);
 
 /*
  * disasm - one insn as text, in the form of the kernel's disassembler

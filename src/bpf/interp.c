@@ -12,7 +12,8 @@
  */
 #include <string.h>
 
-#include "bpf/insn.h"
+#include "bpf/calls.h"
+#include "bpf/packet.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory and SWAP_LE are host order");
 
@@ -60,7 +61,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory and SWAP_LE ar
 	X(LOADSX8) X(LOADSX16) X(LOADSX32) \
 	X(LOADACQ8) X(LOADACQ16) X(LOADACQ32) X(LOADACQ64) \
 	X(STOREREL8) X(STOREREL16) X(STOREREL32) X(STOREREL64) \
-	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(JUMP) X(CALL) X(HELPER) X(EXIT)
+	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(JUMP) X(MAYGOTO) \
+	X(PACKET_IMM) X(PACKET_SRC) X(CALL) X(CALLX) X(HELPER) X(EXIT)
 
 /* Every handler by name; a _SRC is followed by its _IMM, a plain atomic by its fetching form. */
 #define OPERANDS(name, W, expr) ONE(name##W##_SRC) ONE(name##W##_IMM)
@@ -167,7 +169,10 @@ static int run_of(const struct insn *in)
 	case INSN_ATOMIC: return run_atomic(in);
 	case INSN_JUMP: return RUN_JUMP;
 	case INSN_BRANCH: return run_binary(in, RUN_EQ32_SRC, RUN_EQ64_SRC);
+	case INSN_MAYGOTO: return RUN_MAYGOTO;
+	case INSN_PACKET: return in->flags & INSN_IMM ? RUN_PACKET_IMM : RUN_PACKET_SRC;
 	case INSN_CALL: return RUN_CALL;
+	case INSN_CALLX: return RUN_CALLX;
 	case INSN_HELPER: return RUN_HELPER;
 	case INSN_EXIT:
 	case INSN_KINDS: break;
@@ -211,10 +216,11 @@ static inline uint32_t smod32(uint32_t a, uint32_t b)
 	return (uint32_t)((int32_t)a % (int32_t)b);
 }
 
-/* What a local call keeps for its caller: where it goes on, and r6 .. r9. */
+/* What a local call keeps for its caller: where it goes on, r6 .. r9, may_gotos gone past. */
 struct frame {
 	const struct insn *back;
 	uint64_t saved[4];
+	uint32_t loops;
 };
 
 static void *address(const uint64_t *base, int32_t off)
@@ -315,6 +321,9 @@ uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_
 	_Alignas(16) uint8_t stack[BPF_MAX_DEPTH * BPF_FRAME];
 	struct frame frames[BPF_MAX_DEPTH], *frame = frames;
 	uint64_t r[BPF_NREGS] = {0};
+	uint32_t loops = 0;
+	const struct func *callee;
+	const struct helper *helper;
 	const struct insn *in;
 
 	r[1] = r1;
@@ -383,12 +392,38 @@ IMM64:
 	NEXT;
 JUMP:
 	JUMP_TO(unit->ins + in->target);
+MAYGOTO:
+	if (loops == BPF_MAX_LOOPS)
+		goto JUMP;
+	loops++;
+	NEXT;
+PACKET_IMM:
+	r[0] = packet_load(r[6], (uint64_t)in->imm, in->bytes);
+	goto packet;
+PACKET_SRC:
+	r[0] = packet_load(r[6], SRC + (uint64_t)in->imm, in->bytes);
+packet:
+	r[1] = r[2] = r[3] = r[4] = r[5] = 0;
+	if (r[0] != PACKET_NONE)
+		NEXT;
+	r[0] = 0;
+	goto EXIT;
 CALL:
-	frame->back = in + 1;
+	callee = &unit->funcs[in->target];
+call:
+	*frame = (struct frame){.back = in + 1, .loops = loops};
 	memcpy(frame++->saved, &r[6], sizeof(frame->saved));
-	r[0] = r[6] = r[7] = r[8] = r[9] = 0;
+	r[0] = r[6] = r[7] = r[8] = r[9] = loops = 0;
 	r[10] -= BPF_FRAME;
-	JUMP_TO(unit->ins + unit->funcs[in->target].start);
+	JUMP_TO(unit->ins + callee->start);
+CALLX:
+	callee = calls_func(unit, DST);
+	if (callee)
+		goto call;
+	helper = calls_helper(unit, DST);
+	r[0] = (helper ? helper->fn : calls_none)(r[1], r[2], r[3], r[4], r[5]);
+	r[1] = r[2] = r[3] = r[4] = r[5] = 0;
+	NEXT;
 HELPER:
 	r[0] = unit->helpers[in->target].fn(r[1], r[2], r[3], r[4], r[5]);
 	r[1] = r[2] = r[3] = r[4] = r[5] = 0;
@@ -396,7 +431,8 @@ HELPER:
 EXIT:
 	if (frame == frames)
 		return r[0];
-	memcpy(&r[6], (--frame)->saved, sizeof(frame->saved));
+	loops = (--frame)->loops;
+	memcpy(&r[6], frame->saved, sizeof(frame->saved));
 	r[1] = r[2] = r[3] = r[4] = r[5] = 0;
 	r[10] += BPF_FRAME;
 	JUMP_TO(frame->back);

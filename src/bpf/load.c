@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/calls.h"
 #include "bpf/helper.h"
 #include "bpf/prog.h"
 
@@ -61,7 +62,7 @@ static int resolve_ref(struct pp_bpf_object *object, uint32_t at)
 	const struct pp_bpf_map *map;
 	const void *value;
 
-	if (in->op == REF_NONE)
+	if (in->op == REF_NONE || in->op == REF_FUNC)
 		return 0;
 	if (in->target >= object->nmaps)
 		return unit_error(&object->unit, at, &object->log, -EINVAL, "no such map");
@@ -108,6 +109,18 @@ static int resolve_helper(struct pp_bpf_object *object, uint32_t at, uint32_t *c
 	return add_helper(object, helper, count, &in->target);
 }
 
+/* A call by register may be of any: nobody can tell. */
+static int add_all_helpers(struct pp_bpf_object *object, uint32_t *count)
+{
+	const struct helper *helper = NULL;
+	uint32_t index;
+	int err = 0;
+
+	while (!err && (helper = helper_next(object, helper)))
+		err = add_helper(object, helper, count, &index);
+	return err;
+}
+
 static int name_maps(struct pp_bpf_object *object)
 {
 	if (!object->nmaps)
@@ -124,7 +137,7 @@ static int name_maps(struct pp_bpf_object *object)
 /* The unit shows helpers and maps only when all are resolved: errors before print numbers. */
 static int resolve(struct pp_bpf_object *object)
 {
-	uint32_t nhelpers = 0;
+	uint32_t nhelpers = 0, by_register = 0;
 	int err = 0;
 
 	for (uint32_t i = 0; i < object->unit.nins && !err; i++) {
@@ -132,6 +145,8 @@ static int resolve(struct pp_bpf_object *object)
 			err = resolve_ref(object, i);
 		else if (object->unit.ins[i].kind == INSN_HELPER)
 			err = resolve_helper(object, i, &nhelpers);
+		else if (object->unit.ins[i].kind == INSN_CALLX && !by_register++)
+			err = add_all_helpers(object, &nhelpers);
 	}
 	if (err)
 		return err;

@@ -2,9 +2,9 @@
 /*
  * reloc.c - relocations: what the compiler left for whoever places code and data
  *
- *	R_BPF_64_64	64-bit load of the address of a map, or of a byte of data
+ *	R_BPF_64_64	64-bit load of the address of a map, of a function, or of a byte of data
  *	R_BPF_64_32	call of a function, by its symbol or its section's; of a helper, by name
- *	R_BPF_64_ABS64	address of a byte of data, or of a map, in data
+ *	R_BPF_64_ABS64	address of a byte of data, of a function, or of a map, in data
  *
  * Code gets map and function numbers here, which decode and load.c turn into addresses, so
  * that listings can name them; data gets the addresses themselves. Addends are in place.
@@ -15,6 +15,7 @@
 #include <libelf.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bpf/helper.h"
@@ -105,7 +106,6 @@ static int find_map(const struct site *site, int64_t addend, struct pp_bpf_map *
 
 	*offset = site->symbol->value + (uint64_t)addend;
 	switch (place.kind) {
-	case PLACE_CODE: return refuse(site, -ENOTSUP, "addresses of functions are not supported");
 	case PLACE_DATA:
 		*map = &object->maps[place.at];
 		if (*offset <= (*map)->info.value_size)
@@ -117,9 +117,25 @@ static int find_map(const struct site *site, int64_t addend, struct pp_bpf_map *
 		if (*map)
 			return 0;
 		return refuse(site, -ENOEXEC, "no map is defined there");
+	case PLACE_CODE:
 	case PLACE_NONE: break;
 	}
 	return refuse_nowhere(site);
+}
+
+/* Of code, @addend bytes behind the symbol: the slot of the unit, which it checks. */
+static int find_slot(const struct site *site, int64_t addend, uint32_t *pc)
+{
+	const struct elf_symbol *symbol = site->symbol;
+	uint64_t offset = symbol->value + (uint64_t)addend;
+	uint64_t size = site->object->source.elf.sections[symbol->section].size;
+
+	if (offset % BPF_SLOT || offset >= size)
+		return refuse(site, -ENOEXEC,
+			      "the address of byte %" PRId64 " of %" PRIu64 " of code",
+			      (int64_t)offset, size);
+	*pc = place_of(site).at + (uint32_t)(offset / BPF_SLOT);
+	return 0;
 }
 
 static void put_imm(uint8_t *slot, uint32_t imm)
@@ -132,16 +148,32 @@ static void put_src(uint8_t *slot, unsigned int src)
 	slot[1] = (uint8_t)((slot[1] & 0x0f) | src << 4);
 }
 
-static int relocate_load(const struct site *site, uint8_t *slot, size_t left)
+/* A distance, as in a call: decode finds the function there. */
+static int load_address(const struct site *site, int64_t addend, uint8_t *slot, uint32_t pc)
+{
+	uint32_t to;
+	int err = find_slot(site, addend, &to);
+
+	if (err)
+		return err;
+	put_src(slot, SLOT_IMM64_FUNC);
+	put_imm(slot, to - pc - 1);
+	put_imm(slot + BPF_SLOT, 0);
+	return 0;
+}
+
+static int relocate_load(const struct site *site, uint8_t *slot, uint32_t pc)
 {
 	struct pp_bpf_map *map;
 	uint64_t offset, addend;
 	int err;
 
-	if (left < 2 * BPF_SLOT || slot[0] != SLOT_IMM64)
+	if (slot[0] != SLOT_IMM64)
 		return refuse(site, -ENOEXEC, "not at a 64-bit load");
 	addend = (uint32_t)slot_read(slot).imm | (uint64_t)(uint32_t)slot_read(slot + BPF_SLOT).imm
 							 << 32;
+	if (place_of(site).kind == PLACE_CODE)
+		return load_address(site, (int64_t)addend, slot, pc);
 	err = find_map(site, (int64_t)addend, &map, &offset);
 	if (err)
 		return err;
@@ -204,19 +236,58 @@ static int relocate_code(const struct site *site, void *slots)
 
 	if (offset % BPF_SLOT)
 		return refuse(site, -ENOEXEC, "not at an instruction");
+	if (site->reloc.type == RELOC_64_64 && section->size - offset < 2 * BPF_SLOT)
+		return refuse(site, -ENOEXEC, "not at a 64-bit load");
 	if (site->reloc.type == RELOC_64_64)
-		return relocate_load(site, slot, section->size - offset);
+		return relocate_load(site, slot, pc);
 	if (site->reloc.type == RELOC_64_32)
 		return relocate_call(site, slot, pc);
 	return refuse(site, -ENOEXEC, "unknown type");
+}
+
+/* Functions are in the order of their slots. */
+static int compare_pc(const void *a, const void *b)
+{
+	uint32_t pc = *(const uint32_t *)a, at = ((const struct func *)b)->pc;
+
+	return pc < at ? -1 : pc > at;
+}
+
+static int function_address(const struct site *site, int64_t addend, uint64_t *value)
+{
+	const struct pp_bpf_object *object = site->object;
+	struct func *func;
+	uint32_t pc;
+	int err = find_slot(site, addend, &pc);
+
+	if (err)
+		return err;
+	func = bsearch(&pc, object->funcs, object->nfuncs, sizeof(*func), compare_pc);
+	if (!func)
+		return refuse(site, -ENOEXEC, "an address where no function starts");
+	func->taken = true;
+	*value = (uintptr_t)func;
+	return 0;
+}
+
+static int data_address(const struct site *site, int64_t addend, uint64_t *value)
+{
+	struct pp_bpf_map *map;
+	uint64_t offset;
+	int err = find_map(site, addend, &map, &offset);
+
+	if (err)
+		return err;
+	*value = place_of(site).kind == PLACE_MAPS ? (uintptr_t)map
+						   : (uintptr_t)map_value_address(map, offset);
+	return 0;
 }
 
 static int relocate_data(const struct site *site, void *unused)
 {
 	const struct pp_bpf_object *object = site->object;
 	const struct pp_bpf_map *in = &object->maps[object->source.places[site->target].at];
-	struct pp_bpf_map *map;
-	uint64_t offset, value;
+	uint64_t value;
 	int64_t addend;
 	uint8_t *at;
 	int err;
@@ -228,11 +299,10 @@ static int relocate_data(const struct site *site, void *unused)
 	if (!at || in->info.value_size - site->reloc.offset < sizeof(value))
 		return refuse(site, -ENOEXEC, "less than 8 bytes of data");
 	memcpy(&addend, at, sizeof(addend));
-	err = find_map(site, addend, &map, &offset);
+	err = place_of(site).kind == PLACE_CODE ? function_address(site, addend, &value)
+						: data_address(site, addend, &value);
 	if (err)
 		return err;
-	value = place_of(site).kind == PLACE_MAPS ? (uintptr_t)map
-						  : (uintptr_t)map_value_address(map, offset);
 	memcpy(at, &value, sizeof(value));
 	return 0;
 }

@@ -97,6 +97,18 @@ static int refine_call(const struct slot *slot, struct insn *in, char *why)
 	}
 }
 
+/* LLVM before 19 has the register's number in imm. */
+static int refine_callx(const struct slot *slot, struct insn *in, char *why)
+{
+	in->imm = 0;
+	if (!slot->imm)
+		return 0;
+	if (slot->dst || slot->imm < 0 || slot->imm >= BPF_NREGS)
+		return refuse(why, "imm is %d; a call by register has 0, or dst has", slot->imm);
+	in->dst = (uint8_t)slot->imm;
+	return 0;
+}
+
 static int refine_jump32(const struct slot *slot, struct insn *in, char *why)
 {
 	(void)why;
@@ -175,6 +187,9 @@ static int refine_atomic(const struct slot *slot, struct insn *in, char *why)
 	FORM(0x61 | (size), INSN_LOAD, 0, 0, bytes, DST | SET | SRC | OFF, NULL)
 #define LOAD_SX(size, bytes) \
 	FORM(0x81 | (size), INSN_LOAD, 0, INSN_SX, bytes, DST | SET | SRC | OFF, NULL)
+#define PACKET(size, bytes) \
+	FORM(0x20 | (size), INSN_PACKET, 0, INSN_IMM, bytes, IMM, NULL), \
+	FORM(0x40 | (size), INSN_PACKET, 0, 0, bytes, SRC | IMM, NULL)
 #define STORE(size, bytes) \
 	FORM(0x62 | (size), INSN_STORE, 0, INSN_IMM, bytes, DST | IMM | OFF, NULL), \
 	FORM(0x63 | (size), INSN_STORE, 0, 0, bytes, DST | SRC | OFF, NULL)
@@ -196,11 +211,14 @@ static const struct form forms[256] = {
 	BRANCH(0x5, COND_NE), BRANCH(0x6, COND_SGT), BRANCH(0x7, COND_SGE), BRANCH(0xa, COND_LT),
 	BRANCH(0xb, COND_LE), BRANCH(0xc, COND_SLT), BRANCH(0xd, COND_SLE),
 	FORM(SLOT_CALL, INSN_HELPER, 0, 0, 0, SELECT | IMM, refine_call),
+	FORM(0x8d, INSN_CALLX, 0, 0, 0, DST | IMM, refine_callx),
+	FORM(0xe5, INSN_MAYGOTO, 0, 0, 0, OFF, NULL),
 	FORM(0x95, INSN_EXIT, 0, 0, 0, 0, NULL),
 
 	LOAD(0x00, 4), LOAD(0x08, 2), LOAD(0x10, 1), LOAD(0x18, 8),
 	LOAD_SX(0x00, 4), LOAD_SX(0x08, 2), LOAD_SX(0x10, 1),
 	STORE(0x00, 4), STORE(0x08, 2), STORE(0x10, 1), STORE(0x18, 8),
+	PACKET(0x00, 4), PACKET(0x08, 2), PACKET(0x10, 1),
 	FORM(0xd3, INSN_ATOMIC, 0, 0, 1, DST | SRC | OFF | IMM, refine_atomic),
 	FORM(0xcb, INSN_ATOMIC, 0, 0, 2, DST | SRC | OFF | IMM, refine_atomic),
 	FORM(0xc3, INSN_ATOMIC, 0, 0, 4, DST | SRC | OFF | IMM, refine_atomic),
@@ -208,21 +226,6 @@ static const struct form forms[256] = {
 	FORM(SLOT_IMM64, INSN_IMM64, 0, INSN_IMM | INSN_W64, 0, DST | SET | SELECT | IMM, NULL),
 };
 /* clang-format on */
-
-/* Opcodes that have a meaning, but not here: the reason says which it is. */
-static const char *unsupported(uint8_t opcode)
-{
-	switch (opcode) {
-	case 0x20:
-	case 0x28:
-	case 0x30: return "packet loads (LD_ABS) are not supported";
-	case 0x40:
-	case 0x48:
-	case 0x50: return "packet loads (LD_IND) are not supported";
-	case 0x8d: return "calls by register (callx) are not supported";
-	default: return NULL;
-	}
-}
 
 static int refuse_reserved(char *why, const char *name, int value)
 {
@@ -254,31 +257,36 @@ static int check_registers(const struct slot *slot, uint8_t uses, char *why)
 }
 
 /* Section 5.4: src chooses what the 64 bits are. */
+enum {
+	IMM64_NUMBER,
+	IMM64_MAP,
+	IMM64_VALUE,
+	IMM64_VARIABLE,
+	IMM64_FUNC = SLOT_IMM64_FUNC,
+	IMM64_MAP_AT,
+	IMM64_VALUE_AT
+};
+
+/* Maps are numbered as the object has them: by number and by index are the same. */
 static int refine_imm64(const struct slot *slot, int32_t high, struct insn *in, char *why)
 {
-	static const char *const refused[] = {
-		[3] = "address of a variable",
-		[4] = "address of a function",
-		[5] = "map by index",
-		[6] = "value of a map by index",
-	};
+	bool value = slot->src == IMM64_VALUE || slot->src == IMM64_VALUE_AT;
 
 	in->src = 0;
-	if (slot->src >= sizeof(refused) / sizeof(refused[0]))
+	if (slot->src > IMM64_VALUE_AT)
 		return refuse(why, "src is %d; a 64-bit load has 0 .. 6", slot->src);
-	if (refused[slot->src])
-		return refuse(why, "64-bit load of kind %d (%s) is not supported", slot->src,
-			      refused[slot->src]);
-	if (slot->src == 0) {
+	if (slot->src == IMM64_VARIABLE)
+		return refuse(why, "addresses of the kernel's variables are not supported");
+	if (slot->src == IMM64_NUMBER) {
 		in->imm = (int64_t)((uint64_t)(uint32_t)high << 32 | (uint32_t)slot->imm);
 		return 0;
 	}
-	if (slot->src == 1 && high)
+	if (high && !value)
 		return refuse(why, "reserved field imm of the second slot is %d, not 0", high);
-	in->op = slot->src == 1 ? REF_MAP : REF_VALUE;
 	in->imm = 0;
-	in->target = (uint32_t)slot->imm;
-	in->off = high;
+	in->op = slot->src == IMM64_FUNC ? REF_FUNC : value ? REF_VALUE : REF_MAP;
+	in->target = in->op == REF_FUNC ? 0 : (uint32_t)slot->imm;
+	in->off = in->op == REF_FUNC ? slot->imm : high;
 	return 0;
 }
 
@@ -309,11 +317,8 @@ int slot_decode(const uint8_t *bytes, uint32_t left, struct insn *in, char why[S
 	const struct form *form = &forms[slot.opcode];
 	int err;
 
-	if (!form->uses) {
-		const char *reason = unsupported(slot.opcode);
-
-		return refuse(why, "%s", reason ? reason : "no such opcode");
-	}
+	if (!form->uses)
+		return refuse(why, "no such opcode");
 	if (check_reserved(&slot, form->uses, why) || check_registers(&slot, form->uses, why))
 		return -EINVAL;
 	*in = (struct insn){

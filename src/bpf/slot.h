@@ -17,6 +17,7 @@
 #define SLOT_CALL 0x85
 #define SLOT_CALL_LOCAL 1 /* in src */
 #define SLOT_IMM64 0x18   /* takes two slots */
+#define SLOT_IMM64_FUNC 4 /* in src */
 
 #define SLOT_WHY 96 /* bytes of a reason, with its terminator */
 
@@ -45,8 +46,8 @@ static inline struct slot slot_read(const uint8_t *bytes)
 /*
  * slot_decode - check one instruction and decode it
  * @bytes: its first slot; @left: slots there are, this one included, at least 1
- * @in: filled but for pc and target. Jumps and local calls have their distance in off,
- *	in slots from the slot behind.
+ * @in: filled but for pc and target. Jumps, local calls and addresses of functions have their
+ *	distance in off, in slots from the slot behind the first.
  * @why: on error the reason
  *
  * Return: slots taken, 1 or 2, or -EINVAL.

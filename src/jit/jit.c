@@ -33,11 +33,6 @@ struct compile {
 	size_t size;      /* of the layout in at[]: the code alone */
 };
 
-static bool is_call(const struct insn *in)
-{
-	return in->kind == INSN_CALL || in->kind == INSN_HELPER;
-}
-
 /* Start an insn or prologue at offset @at: in place if the worst case fits, else aside. */
 static void insn_begin(struct compile *c, size_t at)
 {
@@ -81,7 +76,7 @@ static size_t put_insn(struct compile *c, uint32_t i, size_t at)
 	insn_begin(c, at);
 	jit->insn = i;
 	jit->arch->emit[in->kind](jit, in, i);
-	if (is_call(in))
+	if (insn_calls(in))
 		jit->arch->zero(jit, flow_undefined(jit->flow, jit->unit, i));
 	return insn_end(c);
 }
@@ -231,6 +226,8 @@ static int place(struct compile *c, const struct log *log, struct jit_image *ima
 	if (err)
 		return log_error(log, err, "cannot write %zu bytes of native code: %s", size,
 				 strerror(-err));
+	for (uint32_t f = 0; f < c->jit.unit->nfuncs; f++)
+		c->jit.unit->funcs[f].native = (const uint8_t *)code.rx + c->jit.inner[f];
 	image->rx = code.rx;
 	image->size = size;
 	return 0;
@@ -250,7 +247,7 @@ static void compile_fini(struct compile *c)
 static bool has_calls(const struct unit *unit, const struct func *func)
 {
 	for (uint32_t i = func->start; i < func->end; i++)
-		if (is_call(&unit->ins[i]))
+		if (insn_calls(&unit->ins[i]))
 			return true;
 	return false;
 }

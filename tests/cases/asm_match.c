@@ -56,6 +56,12 @@ static const struct form forms[] = {
 	{"if~wD C U goto~T", BPF_JMP32 | BPF_K, 0},
 	{"goto~T", BPF_JMP | BPF_JA, 0},
 	{"gotol~W", BPF_JMP32 | BPF_JA, 0},
+	{"may_goto~T", BPF_JMP | 0xe0, 0},
+	{"callx~rD", BPF_JMP | BPF_CALL | BPF_X, 0},
+	{"rD = func~Q ll", BPF_LD | BPF_IMM | DW, 0},
+	{"rD = func~Q <N> ll", BPF_LD | BPF_IMM | DW, 0},
+	{"r0 = *( M * )skb[ I ]", BPF_LD | BPF_ABS, 0},
+	{"r0 = *( M * )skb[ rS J ]", BPF_LD | BPF_IND, 0},
 	{"call~N#U", BPF_JMP | BPF_CALL, 0},
 	{"call~U", BPF_JMP | BPF_CALL, 0},
 	{"call~P", BPF_JMP | BPF_CALL, 0},
@@ -302,6 +308,21 @@ static bool field_local(struct stmt *st)
 	return field_wide_target(st);
 }
 
+static bool field_address(struct stmt *st)
+{
+	bool matches;
+
+	st->src = BPF_PSEUDO_FUNC;
+	matches = field_wide_target(st);
+	st->imm = (uint32_t)st->imm; /* the second slot's imm is 0 */
+	return matches;
+}
+
+static bool field_signed_imm(struct stmt *st)
+{
+	return take_distance(st, INT32_MIN, INT32_MAX, &st->imm);
+}
+
 static bool field_name(struct stmt *st)
 {
 	struct span ignored;
@@ -386,12 +407,13 @@ static bool field_fetch(struct stmt *st)
 }
 
 static bool (*const fields['Z' - 'A' + 1])(struct stmt *) = {
-	['A' - 'A'] = field_alu,   ['B' - 'A'] = field_swap,        ['C' - 'A'] = field_cond,
-	['D' - 'A'] = field_dst,   ['F' - 'A'] = field_fetch,       ['I' - 'A'] = field_imm,
-	['K' - 'A'] = field_lock,  ['L' - 'A'] = field_imm64,       ['M' - 'A'] = field_unsigned,
-	['N' - 'A'] = field_name,  ['O' - 'A'] = field_off,         ['P' - 'A'] = field_local,
-	['S' - 'A'] = field_src,   ['T' - 'A'] = field_target,      ['U' - 'A'] = field_any_imm,
-	['V' - 'A'] = field_movsx, ['W' - 'A'] = field_wide_target, ['X' - 'A'] = field_signed,
+	['A' - 'A'] = field_alu,         ['B' - 'A'] = field_swap,     ['C' - 'A'] = field_cond,
+	['D' - 'A'] = field_dst,         ['F' - 'A'] = field_fetch,    ['I' - 'A'] = field_imm,
+	['J' - 'A'] = field_signed_imm,  ['Q' - 'A'] = field_address,  ['K' - 'A'] = field_lock,
+	['L' - 'A'] = field_imm64,       ['M' - 'A'] = field_unsigned, ['N' - 'A'] = field_name,
+	['O' - 'A'] = field_off,         ['P' - 'A'] = field_local,    ['S' - 'A'] = field_src,
+	['T' - 'A'] = field_target,      ['U' - 'A'] = field_any_imm,  ['V' - 'A'] = field_movsx,
+	['W' - 'A'] = field_wide_target, ['X' - 'A'] = field_signed,
 };
 
 static bool match_one(struct stmt *st, char pattern)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/calls.h"
+
 #define LINE_SIZE 128
 
 static uint64_t help_nonzero(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)

@@ -46,7 +46,9 @@ static const struct accepted {
 	{{0xd4, 1, 0, 0, 16}, {0}, {INSN_SWAP, SWAP_LE, .dst = 1, .bytes = 2}},
 	{{0xdc, 1, 0, 0, 32}, {0}, {INSN_SWAP, SWAP_BE, .dst = 1, .bytes = 4}},
 	{{0xd7, 1, 0, 0, 64}, {0}, {INSN_SWAP, SWAP_ALWAYS, .dst = 1, .bytes = 8}},
-	/* 64 bits at once: a number, a map, a place in a map's value */
+	/* 64 bits at once: a number, a map, a place in a map's value; by number and by index */
+	{{0x18, 1, 5, 0, 3}, {0}, {INSN_IMM64, REF_MAP, .dst = 1, .flags = INSN_IMM | INSN_W64, .target = 3}},
+	{{0x18, 1, 6, 0, 3}, {0, 0, 0, 0, 8}, {INSN_IMM64, REF_VALUE, .dst = 1, .flags = INSN_IMM | INSN_W64, .target = 3, .off = 8}},
 	{{0x18, 1, 0, 0, -1}, {0, 0, 0, 0, 0x11223344}, {INSN_IMM64, REF_NONE, .dst = 1, .flags = INSN_IMM | INSN_W64, .imm = 0x11223344ffffffff}},
 	{{0x18, 1, 1, 0, 3}, {0}, {INSN_IMM64, REF_MAP, .dst = 1, .flags = INSN_IMM | INSN_W64, .target = 3}},
 	{{0x18, 1, 2, 0, 3}, {0, 0, 0, 0, 8}, {INSN_IMM64, REF_VALUE, .dst = 1, .flags = INSN_IMM | INSN_W64, .target = 3, .off = 8}},
@@ -63,6 +65,10 @@ static const struct accepted {
 	{{0xdb, 1, 2, 0, 0xa1}, {0}, {INSN_ATOMIC, ATOMIC_XOR, .dst = 1, .src = 2, .bytes = 8, .flags = INSN_W64 | INSN_FETCH}},
 	{{0xdb, 1, 2, 0, 0xe1}, {0}, {INSN_ATOMIC, ATOMIC_XCHG, .dst = 1, .src = 2, .bytes = 8, .flags = INSN_W64 | INSN_FETCH}},
 	{{0xc3, 1, 10, 0, 0xf1}, {0}, {INSN_ATOMIC, ATOMIC_CMPXCHG, .dst = 1, .src = 10, .bytes = 4, .flags = INSN_FETCH}},
+	{{0xdb, 1, 2, 4, 0x100}, {0}, {.kind = INSN_LOAD, .dst = 1, .src = 2, .bytes = 8, .flags = INSN_ORDER, .off = 4}},
+	{{0xcb, 10, 10, -2, 0x110}, {0}, {.kind = INSN_STORE, .dst = 10, .src = 10, .bytes = 2, .flags = INSN_ORDER, .off = -2}},
+	{{0x30, 0, 0, 0, 14}, {0}, {.kind = INSN_PACKET, .bytes = 1, .flags = INSN_IMM, .imm = 14}},
+	{{0x40, 0, 7, 0, -4}, {0}, {.kind = INSN_PACKET, .src = 7, .bytes = 4, .imm = -4}},
 	/* jumps: insn 0 to insn 1, or to itself */
 	{{0x05, 0, 0, 0, 0}, {0}, {.kind = INSN_JUMP, .target = 1}},
 	{{0x06, 0, 0, 0, -1}, {0}, {.kind = INSN_JUMP, .flags = INSN_IMM, .target = 0}},
@@ -70,6 +76,9 @@ static const struct accepted {
 	{{0xde, 1, 10, -1, 0}, {0}, {INSN_BRANCH, COND_SLE, .dst = 1, .src = 10, .target = 0}},
 	{{0x4d, 10, 1, 0, 0}, {0}, {INSN_BRANCH, COND_SET, .dst = 10, .src = 1, .flags = INSN_W64, .target = 1}},
 	{{0x85, 0, 0, 0, -1}, {0}, {.kind = INSN_HELPER, .imm = UINT32_MAX, .target = INSN_UNRESOLVED}},
+	{{0x8d, 3, 0, 0, 0}, {0}, {.kind = INSN_CALLX, .dst = 3}},
+	{{0x8d, 0, 0, 0, 3}, {0}, {.kind = INSN_CALLX, .dst = 3}}, /* LLVM before 19 */
+	{{0xe5, 0, 0, 0, 0}, {0}, {.kind = INSN_MAYGOTO, .target = 1}},
 	{EXIT, {0}, {.kind = INSN_EXIT}},
 };
 
@@ -137,10 +146,16 @@ static const struct refused {
 	{{0x00, 0, 0, 0, 0}, {0}, "no such opcode"},
 	{{0xe7, 0, 0, 0, 0}, {0}, "no such opcode"},
 	{{0x99, 1, 2, 0, 0}, {0}, "no such opcode"},
-	{{0xcb, 1, 2, 0, 0}, {0}, "no such opcode"},
-	{{0x20, 0, 0, 0, 0}, {0}, "packet loads (LD_ABS) are not supported"},
-	{{0x50, 0, 3, 0, 0}, {0}, "packet loads (LD_IND) are not supported"},
-	{{0x8d, 1, 0, 0, 0}, {0}, "calls by register (callx) are not supported"},
+	{{0xcb, 1, 2, 0, 0}, {0}, "atomic operation 0x0 has 32 or 64 bits"},
+	{{0xd3, 1, 2, 0, 0xe1}, {0}, "atomic operation 0xe1 has 32 or 64 bits"},
+	{{0x20, 0, 3, 0, 0}, {0}, "reserved field src is 3, not 0"},
+	{{0x50, 1, 3, 0, 0}, {0}, "reserved field dst is 1, not 0"},
+	{{0x38, 0, 0, 0, 0}, {0}, "no such opcode"},
+	{{0x8d, 0, 0, 0, 11}, {0}, "imm is 11; a call by register has 0, or dst has"},
+	{{0x8d, 1, 0, 0, 2}, {0}, "imm is 2; a call by register has 0, or dst has"},
+	{{0x8d, 1, 2, 0, 0}, {0}, "reserved field src is 2, not 0"},
+	{{0xe5, 0, 1, 0, 0}, {0}, "reserved field src is 1, not 0"},
+	{{0xe5, 0, 0, -2, 0}, {0}, "jump out of the function"},
 	{{0x79, 1, 2, 0, 1}, {0}, "reserved field imm is 1, not 0"},
 	{{0x79, 10, 1, 0, 0}, {0}, "r10 is read-only"},
 	{{0x79, 1, 11, 0, 0}, {0}, "no register r11 (src)"},
@@ -149,7 +164,8 @@ static const struct refused {
 	{{0xdb, 1, 2, 0, 0xe0}, {0}, "atomic operation 0xe0 needs the fetch bit"},
 	{{0xc3, 1, 2, 0, 0xf0}, {0}, "atomic operation 0xf0 needs the fetch bit"},
 	{{0xdb, 1, 2, 0, 0x10}, {0}, "no atomic operation 0x10"},
-	{{0xdb, 1, 2, 0, 0x100}, {0}, "no atomic operation 0x100"},
+	{{0xdb, 1, 2, 0, 0x101}, {0}, "no atomic operation 0x101"},
+	{{0xdb, 10, 2, 0, 0x100}, {0}, "r10 is read-only"},
 	{{0xdb, 1, 2, 0, -1}, {0}, "no atomic operation 0xffffffff"},
 	{{0xdb, 1, 10, 0, 0x01}, {0}, "r10 is read-only"},
 	{{0xdb, 1, 10, 0, 0xe1}, {0}, "r10 is read-only"},
@@ -177,10 +193,9 @@ static const struct refused {
 	{{0x18, 1, 0, 0, 0}, {0, 0, 1, 0, 0}, "reserved field src of the second slot is not 0"},
 	{{0x18, 1, 0, 0, 0}, {0, 0, 0, 1, 0}, "reserved field off of the second slot is not 0"},
 	{{0x18, 1, 1, 0, 0}, {0, 0, 0, 0, 1}, "reserved field imm of the second slot is 1, not 0"},
-	{{0x18, 1, 3, 0, 0}, {0}, "64-bit load of kind 3 (address of a variable) is not supported"},
-	{{0x18, 1, 4, 0, 0}, {0}, "64-bit load of kind 4 (address of a function) is not supported"},
-	{{0x18, 1, 5, 0, 0}, {0}, "64-bit load of kind 5 (map by index) is not supported"},
-	{{0x18, 1, 6, 0, 0}, {0}, "64-bit load of kind 6 (value of a map by index) is not supported"},
+	{{0x18, 1, 3, 0, 0}, {0}, "addresses of the kernel's variables are not supported"},
+	{{0x18, 1, 4, 0, 9}, {0}, "call out of the program"},
+	{{0x18, 1, 4, 0, 1}, {0, 0, 0, 0, 2}, "reserved field imm of the second slot is 2, not 0"},
 	{{0x18, 1, 7, 0, 0}, {0}, "src is 7; a 64-bit load has 0 .. 6"},
 	{{0x05, 0, 0, 2, 0}, {0}, "jump out of the function"},
 	{{0x05, 0, 0, INT16_MAX, 0}, {0}, "jump out of the function"},
@@ -213,19 +228,21 @@ static void refuses(void **state)
 		check_refused(&refused[i]);
 }
 
-/* RFC 9669's appendix, opcodes as they stand there; 0x18 and the calls have tables above. */
+/* RFC 9669's appendix, opcodes as they stand there; 0x18 and the calls have tables above. Behind
+ * them, LD_ABS, LD_IND, callx and may_goto. */
 static bool is_defined(int opcode)
 {
 	static const uint8_t defined[] = {
-		0x04, 0x05, 0x06, 0x07, 0x0c, 0x0f, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1c, 0x1d, 0x1e,
-		0x1f, 0x24, 0x25, 0x26, 0x27, 0x2c, 0x2d, 0x2e, 0x2f, 0x34, 0x35, 0x36, 0x37, 0x3c,
-		0x3d, 0x3e, 0x3f, 0x44, 0x45, 0x46, 0x47, 0x4c, 0x4d, 0x4e, 0x4f, 0x54, 0x55, 0x56,
-		0x57, 0x5c, 0x5d, 0x5e, 0x5f, 0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x69, 0x6a,
-		0x6b, 0x6c, 0x6d, 0x6e, 0x6f, 0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x79, 0x7a,
-		0x7b, 0x7c, 0x7d, 0x7e, 0x7f, 0x81, 0x84, 0x85, 0x87, 0x89, 0x91, 0x94, 0x95, 0x97,
-		0x9c, 0x9f, 0xa4, 0xa5, 0xa6, 0xa7, 0xac, 0xad, 0xae, 0xaf, 0xb4, 0xb5, 0xb6, 0xb7,
-		0xbc, 0xbd, 0xbe, 0xbf, 0xc3, 0xc4, 0xc5, 0xc6, 0xc7, 0xcc, 0xcd, 0xce, 0xcf, 0xd4,
-		0xd5, 0xd6, 0xd7, 0xdb, 0xdc, 0xdd, 0xde,
+		0x04, 0x05, 0x06, 0x07, 0x0c, 0x0f, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1c, 0x1d,
+		0x1e, 0x1f, 0x24, 0x25, 0x26, 0x27, 0x2c, 0x2d, 0x2e, 0x2f, 0x34, 0x35, 0x36,
+		0x37, 0x3c, 0x3d, 0x3e, 0x3f, 0x44, 0x45, 0x46, 0x47, 0x4c, 0x4d, 0x4e, 0x4f,
+		0x54, 0x55, 0x56, 0x57, 0x5c, 0x5d, 0x5e, 0x5f, 0x61, 0x62, 0x63, 0x64, 0x65,
+		0x66, 0x67, 0x69, 0x6a, 0x6b, 0x6c, 0x6d, 0x6e, 0x6f, 0x71, 0x72, 0x73, 0x74,
+		0x75, 0x76, 0x77, 0x79, 0x7a, 0x7b, 0x7c, 0x7d, 0x7e, 0x7f, 0x81, 0x84, 0x85,
+		0x87, 0x89, 0x91, 0x94, 0x95, 0x97, 0x9c, 0x9f, 0xa4, 0xa5, 0xa6, 0xa7, 0xac,
+		0xad, 0xae, 0xaf, 0xb4, 0xb5, 0xb6, 0xb7, 0xbc, 0xbd, 0xbe, 0xbf, 0xc3, 0xc4,
+		0xc5, 0xc6, 0xc7, 0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xd7, 0xdb, 0xdc,
+		0xdd, 0xde, 0x20, 0x28, 0x30, 0x40, 0x48, 0x50, 0x8d, 0xe5,
 	};
 
 	return memchr(defined, opcode, sizeof(defined));

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/calls.h"
 #include "bpf/flow.h"
 #include "insns.h"
 

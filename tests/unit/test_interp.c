@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/calls.h"
 #include "insns.h"
 
 #define EXIT                                                                                       \

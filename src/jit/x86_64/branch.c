@@ -96,3 +96,14 @@ void x64_emit_jump(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	if (!is_to_next(jit, i, in->target))
 		x64_jmp_to(jit, i, in->target);
 }
+
+/* Counts down to 0, and stays there. */
+void x64_emit_maygoto(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	struct x64_mem loops = x64_loops(jit);
+
+	x64_load(jit, 4, X64_TMP, loops);
+	x64_sub_imm(jit, W32, X64_TMP, 1);
+	jcc_to(jit, CC_B, i, in->target);
+	x64_store(jit, 4, loops, X64_TMP);
+}

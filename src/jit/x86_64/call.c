@@ -5,6 +5,7 @@
  *	[rbp + 8]		return address		(rbp is r10)
  *	[rbp]			caller's rbp
  *	[rbp - stack ..]	the eBPF frame
+ *	[.. - 8]		may_gotos that are left, if it has any
  *	[rsp ..]		callee-saved registers that this function changes
  *
  * Every part is there only if the function needs it: rbp and frame if it reads r10. One that
@@ -13,6 +14,9 @@
  * section 3.2.2) and does not move rsp.
  */
 #include "jit/x86_64/x64.h"
+
+#include "bpf/calls.h"
+#include "bpf/packet.h"
 
 #define RED_ZONE 128u
 #define SAVED_REGS (1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
@@ -24,10 +28,11 @@ static struct jit_frame frame_of(const struct jit_ctx *jit)
 {
 	const struct func_flow *flow = &jit->flow->funcs[jit->func];
 	bool calls = jit->has_calls[jit->func];
+	uint32_t stack = flow->stack + (flow->loops ? 8u : 0);
 	struct jit_frame frame = {
 		.saved = flow->writes & SAVED_REGS,
-		.has_fp = flow->stack || (flow->live_in & FRAME_REG),
-		.stack = flow->stack,
+		.has_fp = stack || (flow->live_in & FRAME_REG),
+		.stack = stack,
 	};
 	uint32_t pushes = (uint32_t)__builtin_popcount(frame.saved) + frame.has_fp;
 
@@ -50,6 +55,11 @@ static void lower_stack(struct jit_ctx *jit, uint32_t bytes)
 		x64_sub_imm(jit, W64, RSP, (int32_t)bytes);
 }
 
+struct x64_mem x64_loops(const struct jit_ctx *jit)
+{
+	return x64_at(RBP, -(int32_t)jit->flow->funcs[jit->func].stack - 8);
+}
+
 void x64_prologue(struct jit_ctx *jit)
 {
 	struct jit_frame frame = frame_of(jit);
@@ -60,6 +70,8 @@ void x64_prologue(struct jit_ctx *jit)
 		x64_mov(jit, W64, RBP, RSP);
 	}
 	lower_stack(jit, frame.stack);
+	if (jit->flow->funcs[jit->func].loops)
+		x64_store_imm(jit, 4, x64_loops(jit), BPF_MAX_LOOPS);
 	if (frame.padded)
 		x64_push(jit, RAX);
 	for (unsigned int r = 6; r <= 9; r++)
@@ -126,15 +138,57 @@ void x64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 }
 
 /* rax is free for the address: the call is about to set it. */
-void x64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+static void call_c(struct jit_ctx *jit, uintptr_t fn)
 {
-	uintptr_t fn = (uintptr_t)jit->unit->helpers[in->target].fn;
-
-	(void)i;
 	if (x64_reaches(jit, fn)) {
 		x64_call(jit, x64_rel(jit, fn - jit->rx, X64_CALL_SIZE));
 		return;
 	}
 	x64_set(jit, RAX, fn);
 	x64_call_reg(jit, RAX);
+}
+
+void x64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	(void)i;
+	call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+}
+
+/* The arguments are kept while it is found out what to call; six pushes keep rsp aligned. */
+void x64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	static const uint8_t kept[] = {RDI, RSI, RDX, RCX, R8, RAX};
+
+	(void)i;
+	for (size_t k = 0; k < sizeof(kept); k++)
+		x64_push(jit, (enum x64_reg)kept[k]);
+	x64_mov(jit, W64, RSI, x64_reg(in->dst));
+	x64_set(jit, RDI, (uintptr_t)jit->unit);
+	call_c(jit, (uintptr_t)calls_native);
+	x64_mov(jit, W64, X64_TMP, RAX);
+	for (size_t k = sizeof(kept); k-- > 0;)
+		x64_pop(jit, (enum x64_reg)kept[k]);
+	x64_call_reg(jit, X64_TMP);
+}
+
+/* The offset first: its register may be one of the arguments'. */
+void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *over;
+
+	(void)i;
+	if (in->flags & INSN_IMM) {
+		x64_mov_imm32(jit, RSI, (uint32_t)in->imm);
+	} else {
+		x64_mov(jit, W32, RSI, x64_reg(in->src));
+		x64_add_imm(jit, W32, RSI, (int32_t)in->imm);
+	}
+	x64_mov(jit, W64, RDI, x64_reg(6));
+	x64_mov_imm32(jit, RDX, in->bytes);
+	call_c(jit, (uintptr_t)packet_load);
+	x64_test(jit, W64, RAX, RAX);
+	over = x64_jcc_over(jit, CC_NS);
+	x64_xor(jit, W32, RAX, RAX);
+	epilogue(jit);
+	x64_land(jit, over);
 }

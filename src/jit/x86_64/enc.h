@@ -19,6 +19,7 @@ enum x64_cc {
 	CC_NE,
 	CC_BE,
 	CC_A,
+	CC_NS = 0x9,
 	CC_L = 0xc,
 	CC_GE,
 	CC_LE,

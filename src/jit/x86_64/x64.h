@@ -74,14 +74,20 @@ void x64_emit_atomic(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* branch.c */
 void x64_emit_jump(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void x64_emit_maygoto(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_branch(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* call.c */
 void x64_prologue(struct jit_ctx *jit);
 void x64_zero(struct jit_ctx *jit, uint16_t mask);
 void x64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void x64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+
+/* Where a function counts its may_gotos, below its eBPF frame (call.c). */
+struct x64_mem x64_loops(const struct jit_ctx *jit);
 
 /* What a jump needs: where it goes, and whether rel8 gets there (branch.c). */
 bool x64_is_short(const struct jit_ctx *jit, uint32_t i, uint32_t target);
