@@ -270,3 +270,13 @@ void rv_emit_jump(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	if (!is_to_next(jit, i, in->target))
 		rv_jump_to(jit, in->target);
 }
+
+/* Counts down, at sp (call.c); below 0 it never comes back. */
+void rv_emit_maygoto(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	(void)i;
+	rv_put(jit, rv_ld(RV_TMP, rv_at(RV_SP, 0)));
+	rv_put(jit, rv_addi(RV_TMP, RV_TMP, -1));
+	rv_put(jit, rv_sd(RV_TMP, rv_at(RV_SP, 0)));
+	branch_to(jit, (struct test){RV_LT, RV_TMP, RV_ZERO}, in->target);
+}

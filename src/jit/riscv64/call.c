@@ -5,11 +5,16 @@
  *	[sp + size]		the caller's stack; size is a multiple of 16
  *	[sp + stack ..]		ra, if it calls; callee-saved registers that this function changes
  *	[sp .. sp + stack - 1]	the eBPF frame; sp + stack is r10
+ *	[sp]			may_gotos that are left, if it has any: below the frame, part of
+ *stack
  *
  * Every part is there only if the function needs it. There is no red zone below sp (section
  * "Integer Calling Convention"): who has a frame moves sp.
  */
 #include "jit/riscv64/rv.h"
+
+#include "bpf/calls.h"
+#include "bpf/packet.h"
 
 #define SAVED_REGS (1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
 
@@ -44,10 +49,17 @@ void rv_prologue(struct jit_ctx *jit)
 {
 	const struct func_flow *flow = &jit->flow->funcs[jit->func];
 
-	jit->frame = (struct jit_frame){.saved = flow->writes & SAVED_REGS, .stack = flow->stack};
+	jit->frame = (struct jit_frame){
+		.saved = flow->writes & SAVED_REGS,
+		.stack = flow->stack + (flow->loops ? 8u : 0),
+	};
 	if (frame_size(jit))
 		rv_put(jit, rv_addi(RV_SP, RV_SP, -frame_size(jit)));
 	each_saved(jit, rv_sd);
+	if (!flow->loops)
+		return;
+	rv_set(jit, RV_TMP, BPF_MAX_LOOPS);
+	rv_put(jit, rv_sd(RV_TMP, rv_at(RV_SP, 0)));
 }
 
 /* r0 stays in a5 too, where a local call wants it. */
@@ -117,16 +129,75 @@ void rv_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 }
 
 /* a5 is free for the address: the call is about to set it. */
-void rv_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+static void call_c(struct jit_ctx *jit, uintptr_t fn)
 {
-	uintptr_t fn = (uintptr_t)jit->unit->helpers[in->target].fn;
-
 	if (rv_reaches(jit, fn)) {
 		rv_jump_far(jit, RV_RA, RV_RA, rv_rel(jit, fn - jit->rx));
-	} else {
-		rv_set(jit, rv_reg(0), (int64_t)fn);
-		rv_put(jit, rv_jalr(RV_RA, rv_at(rv_reg(0), 0)));
+		return;
 	}
+	rv_set(jit, rv_reg(0), (int64_t)fn);
+	rv_put(jit, rv_jalr(RV_RA, rv_at(rv_reg(0), 0)));
+}
+
+void rv_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
 	if (jit->flow->live_in[i + 1] & 1)
 		rv_put(jit, rv_mv(rv_reg(0), RV_A0));
+}
+
+#define ARGUMENTS 5
+#define KEPT_SIZE 48 /* of five registers, and sp stays a multiple of 16 */
+
+static void each_argument(struct jit_ctx *jit, uint32_t (*word)(enum rv_reg rd, struct rv_mem mem))
+{
+	for (unsigned int r = 1; r <= ARGUMENTS; r++)
+		rv_put(jit, word(rv_reg(r), rv_at(RV_SP, (int32_t)(r - 1) * 8)));
+}
+
+/* The arguments are kept while it is found out what to call. */
+void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	(void)i;
+	rv_put(jit, rv_mv(RV_TMP, rv_read(jit, in->dst, RV_TMP)));
+	rv_put(jit, rv_addi(RV_SP, RV_SP, -KEPT_SIZE));
+	each_argument(jit, rv_sd);
+	rv_put(jit, rv_mv(RV_A1, RV_TMP));
+	rv_set(jit, RV_A0, (int64_t)(uintptr_t)jit->unit);
+	call_c(jit, (uintptr_t)calls_native);
+	rv_put(jit, rv_mv(RV_TMP, RV_A0));
+	each_argument(jit, rv_ld);
+	rv_put(jit, rv_addi(RV_SP, RV_SP, KEPT_SIZE));
+	rv_put(jit, rv_jalr(RV_RA, rv_at(RV_TMP, 0)));
+	rv_put(jit, rv_mv(rv_reg(0), RV_A0));
+}
+
+/* The function ends with 0. */
+static void put_none(struct jit_ctx *jit)
+{
+	rv_set(jit, rv_reg(0), 0);
+	epilogue(jit);
+}
+
+/* The offset first: its register may be one of the arguments'. */
+void rv_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *start;
+	int32_t size;
+
+	(void)i;
+	rv_set(jit, RV_TMP, in->imm);
+	if (!(in->flags & INSN_IMM))
+		rv_put(jit, rv_addw(RV_TMP, RV_TMP, rv_read(jit, in->src, RV_MORE)));
+	rv_put(jit, rv_mv(RV_A1, RV_TMP));
+	rv_put(jit, rv_mv(RV_A0, rv_reg(6)));
+	rv_set(jit, RV_A2, in->bytes);
+	call_c(jit, (uintptr_t)packet_load);
+	rv_put(jit, rv_mv(rv_reg(0), RV_A0));
+	start = jit->pos;
+	put_none(jit); /* for its size: a branch cannot be put before what is there */
+	size = (int32_t)(jit->pos - start);
+	jit->pos = start;
+	rv_put_wide(jit, rv_bcc(RV_GE, rv_reg(0), RV_ZERO, size + 4));
+	put_none(jit);
 }

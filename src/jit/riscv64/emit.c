@@ -11,9 +11,10 @@ static const char *const feature_names[] = {"c", "zba", "zbb", "zbs", NULL};
 
 const struct jit_arch jit_riscv64 = {
 	.name = "riscv64",
-	.max_ins = 128,
+	.max_ins = 192,
 	.trap = 0, /* defined to be illegal (chapter "Introduction") */
-	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_CALL | 1u << INSN_EXIT,
+	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_MAYGOTO | 1u << INSN_CALL |
+		   1u << INSN_EXIT,
 	.feature_names = feature_names,
 	.prologue = rv_prologue,
 	.zero = rv_zero,
@@ -29,7 +30,10 @@ const struct jit_arch jit_riscv64 = {
 			[INSN_ATOMIC] = rv_emit_atomic,
 			[INSN_JUMP] = rv_emit_jump,
 			[INSN_BRANCH] = rv_emit_branch,
+			[INSN_MAYGOTO] = rv_emit_maygoto,
+			[INSN_PACKET] = rv_emit_packet,
 			[INSN_CALL] = rv_emit_call,
+			[INSN_CALLX] = rv_emit_callx,
 			[INSN_HELPER] = rv_emit_helper,
 			[INSN_EXIT] = rv_emit_exit,
 		},

@@ -217,6 +217,14 @@ static inline uint32_t rv_lr(unsigned int bytes, unsigned int order, enum rv_reg
 	return rv_r(RV_OPS(0x02 << 2 | order, bytes == 8 ? 3 : 2, RV_AMO), rd, base, RV_ZERO);
 }
 
+/* Chapter "RV32I", section "Memory Ordering Instructions": what comes before, and what behind. */
+enum { RV_FENCE_W = 1, RV_FENCE_R = 2 };
+
+static inline uint32_t rv_fence(unsigned int before, unsigned int behind)
+{
+	return before << 24 | behind << 20 | 0x0f;
+}
+
 /* ---- flow; @rel counts from the instruction ---- */
 
 /* Conditions: funct3 of the branches. The lowest bit inverts one. */

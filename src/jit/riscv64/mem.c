@@ -59,6 +59,22 @@ static uint32_t load_sx_word(unsigned int bytes, enum rv_reg rd, struct rv_mem m
 	}
 }
 
+/*
+ * The fences of ordered loads and stores, as the C11 acquire and release operations of the manual's
+ * table "Mappings from C/C++ primitives to RISC-V primitives".
+ */
+static void acquire(struct jit_ctx *jit, const struct insn *in)
+{
+	if (in->flags & INSN_ORDER)
+		rv_put(jit, rv_fence(RV_FENCE_R, RV_FENCE_R | RV_FENCE_W));
+}
+
+static void release(struct jit_ctx *jit, const struct insn *in)
+{
+	if (in->flags & INSN_ORDER)
+		rv_put(jit, rv_fence(RV_FENCE_R | RV_FENCE_W, RV_FENCE_W));
+}
+
 /* Where nobody reads the upper half of four bytes, lw: it has a compressed form, lwu none. */
 void rv_emit_load(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
@@ -69,6 +85,7 @@ void rv_emit_load(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 
 	rv_put(jit, (sx ? load_sx_word : load_word)(in->bytes, rd, mem));
 	jit_may_fault(jit, at, rd);
+	acquire(jit, in);
 }
 
 static uint32_t store_word(unsigned int bytes, enum rv_reg rs, struct rv_mem mem)
@@ -106,9 +123,11 @@ void rv_emit_store(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	enum rv_reg rs = stored(jit, in);
 	struct rv_mem mem = operand(jit, in->dst, in->off);
-	size_t at = jit_here(jit);
+	size_t at;
 
 	(void)i;
+	release(jit, in);
+	at = jit_here(jit);
 	rv_put(jit, store_word(in->bytes, rs, mem));
 	jit_may_fault(jit, at, FAULT_NO_REG);
 }

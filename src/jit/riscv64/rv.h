@@ -118,12 +118,15 @@ void rv_emit_atomic(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* branch.c */
 void rv_emit_jump(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void rv_emit_maygoto(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_branch(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* call.c */
 void rv_prologue(struct jit_ctx *jit);
 void rv_zero(struct jit_ctx *jit, uint16_t mask);
 void rv_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void rv_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 

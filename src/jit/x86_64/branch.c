@@ -97,13 +97,13 @@ void x64_emit_jump(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 		x64_jmp_to(jit, i, in->target);
 }
 
-/* Counts down to 0, and stays there. */
+/* Counts down; below 0 it never comes back. mov leaves the flags. */
 void x64_emit_maygoto(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	struct x64_mem loops = x64_loops(jit);
 
-	x64_load(jit, 4, X64_TMP, loops);
-	x64_sub_imm(jit, W32, X64_TMP, 1);
-	jcc_to(jit, CC_B, i, in->target);
-	x64_store(jit, 4, loops, X64_TMP);
+	x64_load(jit, 8, X64_TMP, loops);
+	x64_sub_imm(jit, W64, X64_TMP, 1);
+	x64_store(jit, 8, loops, X64_TMP);
+	jcc_to(jit, CC_S, i, in->target);
 }

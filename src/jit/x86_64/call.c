@@ -71,7 +71,7 @@ void x64_prologue(struct jit_ctx *jit)
 	}
 	lower_stack(jit, frame.stack);
 	if (jit->flow->funcs[jit->func].loops)
-		x64_store_imm(jit, 4, x64_loops(jit), BPF_MAX_LOOPS);
+		x64_store_imm(jit, 8, x64_loops(jit), BPF_MAX_LOOPS);
 	if (frame.padded)
 		x64_push(jit, RAX);
 	for (unsigned int r = 6; r <= 9; r++)
