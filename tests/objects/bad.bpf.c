@@ -46,20 +46,6 @@ extern __u64 nobody_has_this(__u64 x);
 #elif defined(NO_HELPER_ID)
 static __u64 (*missing)(__u64 x) = (void *)9999;
 #define BODY return missing(len)
-#elif defined(CALLBACK)
-static __attribute__((noinline)) int callback(void *data)
-{
-	return 1;
-}
-static __u64 (*take)(void *fn) = (void *)5;
-#define BODY return take(callback)
-#elif defined(FUNCTION_TABLE)
-static __attribute__((noinline)) int callback(void *data)
-{
-	return 1;
-}
-int (*volatile table[2])(void *) = {callback, callback};
-#define BODY return (__u64)table[len & 1]
 #elif defined(EXTERN_VARIABLE)
 extern int elsewhere;
 #define BODY return elsewhere

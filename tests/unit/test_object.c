@@ -361,6 +361,28 @@ static void legacy_maps_work_for_every_instruction_set(void **state)
 	}
 }
 
+static void run_both(struct pp_bpf_object *object, const char *name, size_t len, uint64_t want)
+{
+	assert_int_equal(object_run(object, name, NULL, len), want);
+	assert_int_equal(object_interpret(object, name, NULL, len), want);
+}
+
+static void functions_are_called_by_address(void **state)
+{
+	struct pp_bpf_object *object = object_open("table", NULL);
+
+	(void)state;
+	object_load(object);
+	run_both(object, "by_table", 30, 60);
+	run_both(object, "by_table", 31, 32);
+	run_both(object, "by_table", 32, 1024);
+	run_both(object, "by_value", 9, 18);
+	run_both(object, "by_value", 8, 64);
+	run_both(object, "by_number", 5, (uint64_t)(int64_t)-EINVAL);
+	run_both(object, "same", 0, 1);
+	pp_bpf_close(object);
+}
+
 /* Where each is refused, with what, and which words the reason must have. */
 static const struct refusal {
 	const char *name;
@@ -373,8 +395,6 @@ static const struct refusal {
 	{"MAP_VALUES", -ENOTSUP, 0, {"jumps", ".maps"}},
 	{"NO_HELPER_NAME", 0, -ENOENT, {"nobody_has_this", "'tc' +0x8", "that nothing defines"}},
 	{"NO_HELPER_ID", 0, -ENOENT, {"9999", "'tc' +0x8", "no such helper"}},
-	{"CALLBACK", 0, -ENOTSUP, {"'tc' +0x0", "function"}},
-	{"FUNCTION_TABLE", 0, -ENOTSUP, {".data", "function"}},
 	{"EXTERN_VARIABLE", 0, -ENOTSUP, {"elsewhere", "'tc' +0x0"}},
 	{"UNKNOWN_SECTION", 0, -ENOEXEC, {"stray", "'tc' +0x0"}},
 	{"RECURSION", 0, -ELOOP, {"again"}},
@@ -787,6 +807,7 @@ int main(void)
 		cmocka_unit_test(every_name_of_a_function_is_it),
 		cmocka_unit_test(data_is_aligned_as_the_file_asks),
 		cmocka_unit_test(legacy_maps_work_for_every_instruction_set),
+		cmocka_unit_test(functions_are_called_by_address),
 		cmocka_unit_test(refusals_say_where_and_why),
 		cmocka_unit_test(options_are_checked),
 		cmocka_unit_test(names_in_reasons_are_the_objects),
