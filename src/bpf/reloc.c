@@ -272,8 +272,8 @@ static int function_address(const struct site *site, int64_t addend, uint64_t *v
 
 static int data_address(const struct site *site, int64_t addend, uint64_t *value)
 {
-	struct pp_bpf_map *map;
-	uint64_t offset;
+	struct pp_bpf_map *map = NULL;
+	uint64_t offset = 0;
 	int err = find_map(site, addend, &map, &offset);
 
 	if (err)
