@@ -58,7 +58,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory and SWAP_LE ar
 	X(NEG32) X(NEG64) X(MOVSX32_8) X(MOVSX32_16) X(MOVSX64_8) X(MOVSX64_16) X(MOVSX64_32) \
 	X(CUT16) X(CUT32) X(CUT64) X(SWAP16) X(SWAP32) X(SWAP64) X(IMM64) \
 	X(LOADSX8) X(LOADSX16) X(LOADSX32) \
-	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(JUMP) X(CALL) X(HELPER) X(EXIT)
+	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(ACCESS) X(JUMP) X(CALL) X(HELPER) X(EXIT)
 
 /* Every handler by name; a _SRC is followed by its _IMM, a plain atomic by its fetching form. */
 #define OPERANDS(name, W, expr) ONE(name##W##_SRC) ONE(name##W##_IMM)
@@ -145,6 +145,8 @@ static int run_atomic(const struct insn *in)
 
 static int run_of(const struct insn *in)
 {
+	if (in->flags & INSN_FAULTS)
+		return RUN_ACCESS;
 	switch ((enum insn_kind)in->kind) {
 	case INSN_ALU: return run_binary(in, RUN_ADD32_SRC, RUN_ADD64_SRC);
 	case INSN_NEG: return in->flags & INSN_W64 ? RUN_NEG64 : RUN_NEG32;
@@ -358,6 +360,9 @@ SWAP64:
 	NEXT;
 IMM64:
 	DST = (uint64_t)in->imm;
+	NEXT;
+ACCESS:
+	interp_access(unit, in, r);
 	NEXT;
 JUMP:
 	JUMP_TO(unit->ins + in->target);
