@@ -9,15 +9,19 @@
  * a plain call. Only SA_RESETHAND cannot be left to the kernel.
  *
  * What was before is an immutable copy that is never freed, as a handler of another thread may be
- * reading it; a new one is made only when it differs.
+ * reading it; one that was seen before is used again.
  */
 #include "os/fault_signal.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+struct copy {
+	struct sigaction action;
+	struct copy *next;
+};
 
 /*
  * struct chained - a signal that we handle
@@ -32,6 +36,8 @@ struct chained {
 
 static struct chained chain[] = {{.signal = SIGSEGV}, {.signal = SIGBUS}};
 #define NCHAIN (sizeof(chain) / sizeof(chain[0]))
+
+static struct copy *copies;
 
 static const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
@@ -100,24 +106,36 @@ static bool is_ours(const struct sigaction *action)
 	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == on_signal;
 }
 
+/* The kernel fills in only what it has of a set. */
+static bool same_mask(const sigset_t *a, const sigset_t *b)
+{
+	int number = 1;
+
+	while (number < NSIG && sigismember(a, number) == sigismember(b, number))
+		number++;
+	return number == NSIG;
+}
+
 static bool is_same(const struct sigaction *a, const struct sigaction *b)
 {
 	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags &&
-	       !memcmp(&a->sa_mask, &b->sa_mask, sizeof(a->sa_mask));
+	       same_mask(&a->sa_mask, &b->sa_mask);
 }
 
-static int set_before(struct chained *link, const struct sigaction *action)
+static const struct sigaction *copy_of(const struct sigaction *action)
 {
-	struct sigaction *copy;
+	struct copy *copy = copies;
 
-	if (link->before && is_same(link->before, action))
-		return 0;
+	while (copy && !is_same(&copy->action, action))
+		copy = copy->next;
+	if (copy)
+		return &copy->action;
 	copy = malloc(sizeof(*copy));
 	if (!copy)
-		return -ENOMEM;
-	*copy = *action;
-	__atomic_store_n(&link->before, copy, __ATOMIC_RELEASE);
-	return 0;
+		return NULL;
+	*copy = (struct copy){*action, copies};
+	copies = copy;
+	return &copy->action;
 }
 
 /* Where there is no handler to be like: an alternate stack if there is one, nothing interrupted. */
@@ -150,11 +168,11 @@ static bool is_in_chain(struct chained *link, const struct sigaction *now)
 static int put_over(struct chained *link, const struct sigaction *before,
 		    struct sigaction *replaced)
 {
-	struct sigaction ours = ours_for(before);
-	int err = set_before(link, before);
+	const struct sigaction ours = ours_for(before), *copy = copy_of(before);
 
-	if (err)
-		return err;
+	if (!copy)
+		return -ENOMEM;
+	__atomic_store_n(&link->before, copy, __ATOMIC_RELEASE);
 	sigaction(link->signal, &ours, replaced);
 	link->placed = true;
 	return 0;
