@@ -248,6 +248,7 @@ static bool fix_own(ucontext_t *context)
 	uintptr_t pc = context_pc(context);
 	const struct fault_fixup *fixup = __start_fault_fixups;
 
+	/* cppcheck-suppress comparePointers ; the linker made one array of them */
 	for (; fixup < __stop_fault_fixups; fixup++) {
 		if (distant(&fixup->at) != pc)
 			continue;

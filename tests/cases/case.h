@@ -9,8 +9,7 @@
  *	-- mem-after			what they are afterwards; as before if this is missing
  *	-- result			r0 in hex, all 64 bits
  *	-- error			or a part of the message that refuses the program
- *	-- probe			pointers may be bad (PP_BPF_PROBE); right behind -- mem is no
- *memory
+ *	-- probe			pointers may be bad; behind -- mem is no memory
  *	-- kernel skip: REASON		this kernel's verifier or JIT is no measure of the case
  *
  * Without -- mem, r1 and r2 are 0. Between sections, order does not matter.
