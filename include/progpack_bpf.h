@@ -45,6 +45,17 @@ typedef void (*pp_bpf_print_fn)(void *ctx, const char *text, size_t len);
 #define PP_BPF_NO_JIT 0x1u
 /* Keep what pp_bpf_prog_lines() needs to show native code beside its eBPF. */
 #define PP_BPF_KEEP_LINES 0x2u
+/*
+ * Pointers may be bad. A load from where no memory is gives 0, a store there is dropped, an atomic
+ * operation fetches 0 and changes nothing; the run goes on. Memory of the process that is there is
+ * not protected: this is not a sandbox.
+ *
+ * While such an object is loaded, and while one is that calls bpf_probe_read(), this library
+ * handles SIGSEGV and SIGBUS. Those of anything else go on to the handler from before, as the
+ * kernel would have delivered them. A thread that runs the programs must not block these signals,
+ * and whoever installs a handler over ours must pass on what is not theirs.
+ */
+#define PP_BPF_PROBE 0x4u
 
 /*
  * struct pp_bpf_opts - what the open functions may be told; zero means the default

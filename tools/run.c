@@ -24,7 +24,7 @@ struct settings {
 	const char *file, *prog, *mem, *data, *writer;
 	uint64_t repeat;
 	int engine;
-	bool raw, json;
+	bool raw, json, probe;
 };
 
 static const struct cli_option options[] = {
@@ -48,6 +48,9 @@ static const struct cli_option options[] = {
 	 "run both, each with its own maps and data, and fail unless results and\n"
 	 "data agree. Programs that return the time, a random number or an address\n"
 	 "differ by nature"},
+	{"--probe", NULL, CLI_SWITCH, 0, offsetof(struct settings, probe),
+	 "pointers may be bad: what is loaded through one is 0, what is stored is\n"
+	 "dropped, and the program goes on"},
 	{"--writer", "NAME", CLI_TEXT, 0, offsetof(struct settings, writer),
 	 "how code is written: auto, poke (no writable view) or alias (a second,\n"
 	 "writable view at another address); default: auto"},
@@ -63,7 +66,7 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.name = "run",
 	.summary = "execute the programs of an eBPF object",
-	.synopsis = "FILE [--prog NAME] [--mem HEX | --data FILE] [--repeat N]\n"
+	.synopsis = "FILE [--prog NAME] [--mem HEX | --data FILE] [--repeat N] [--probe]\n"
 		    "FILE [--jit | --interp | --diff] [--writer NAME] [--raw] [--json]",
 	.about =
 		"Loads all programs of FILE into one image and calls them with r1 = address of the\n"
@@ -316,11 +319,12 @@ static int load_engines(struct run *run)
 		.raw = run->set.raw,
 		.hint = run->set.raw ? "leave out --raw" : "say --raw",
 		.writer = run->writer,
+		.flags = run->set.probe ? PP_BPF_PROBE : 0,
 	};
 
 	if (run->set.engine != ENGINE_INTERP && load_object(&opts, &run->file, &run->jit))
 		return -1;
-	opts.flags = PP_BPF_NO_JIT;
+	opts.flags |= PP_BPF_NO_JIT;
 	if (run->set.engine < ENGINE_INTERP)
 		return 0;
 	return load_object(&opts, &run->file, &run->interp);

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/fault.h"
+
 /* Arguments that are pointers in the program, and pointers here: the same address space. */
 static void *pointer(uint64_t reg)
 {
@@ -77,15 +79,29 @@ static uint64_t get_current_pid_tgid(uint64_t r1, uint64_t r2, uint64_t r3, uint
 	return (uint64_t)getpid() << 32 | (uint32_t)gettid();
 }
 
+uint64_t probe_read(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	int err;
+
+	(void)r4, (void)r5;
+	err = fault_copy(pointer(r1), pointer(r3), (uint32_t)r2);
+	if (err)
+		memset(pointer(r1), 0, (uint32_t)r2);
+	return (uint64_t)(int64_t)err;
+}
+
 static const struct helper builtin[] = {
 	{1, 2, "bpf_map_lookup_elem", map_lookup_elem},
 	{2, 4, "bpf_map_update_elem", map_update_elem},
 	{3, 2, "bpf_map_delete_elem", map_delete_elem},
+	{4, 3, "bpf_probe_read", probe_read},
 	{5, 0, "bpf_ktime_get_ns", ktime_get_ns},
 	{HELPER_TRACE_PRINTK, 5, "bpf_trace_printk", trace_printk},
 	{7, 0, "bpf_get_prandom_u32", get_prandom_u32},
 	{8, 0, "bpf_get_smp_processor_id", get_smp_processor_id},
 	{14, 0, "bpf_get_current_pid_tgid", get_current_pid_tgid},
+	{112, 3, "bpf_probe_read_user", probe_read},
+	{113, 3, "bpf_probe_read_kernel", probe_read},
 };
 #define NBUILTIN (sizeof(builtin) / sizeof(builtin[0]))
 

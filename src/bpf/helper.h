@@ -22,6 +22,12 @@ const struct helper *helper_next(const struct pp_bpf_object *object, const struc
 uint64_t trace_printk(uint64_t fmt, uint64_t fmt_size, uint64_t a1, uint64_t a2, uint64_t a3);
 
 /*
+ * probe_read - bpf_probe_read(to, size, from) and its two kin: 0, or -EFAULT and @to all zero
+ * Between fault_hold() and fault_drop(): load.c looks for it.
+ */
+uint64_t probe_read(uint64_t to, uint64_t size, uint64_t from, uint64_t r4, uint64_t r5);
+
+/*
  * trace_add - let native code of a loaded object print: 0 or -ENOMEM
  * trace_remove - before its image is freed; fine if it was not added
  */

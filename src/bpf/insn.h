@@ -208,6 +208,18 @@ const struct func *unit_func_of(const struct unit *unit, uint32_t at);
  */
 int disasm(const struct unit *unit, uint32_t at, char *text, size_t size);
 
+/*
+ * unit_may_fault - say so (@flag: INSN_PROBE or INSN_GUARD) of every access but those that are
+ * within their function's frame; before interp_prepare()
+ */
+void unit_may_fault(struct unit *unit, unsigned int flag);
+
+/*
+ * interp_access - make an access that may fault, with registers r[0] .. r[10]
+ * Between fault_hold() and fault_drop(); if it is guarded, within fault_run().
+ */
+void interp_access(const struct unit *unit, const struct insn *in, uint64_t *r);
+
 /* interp_prepare - choose every insn's handler; after it the unit is only read */
 void interp_prepare(struct unit *unit);
 

@@ -61,7 +61,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory and SWAP_LE ar
 	X(LOADSX8) X(LOADSX16) X(LOADSX32) \
 	X(LOADACQ8) X(LOADACQ16) X(LOADACQ32) X(LOADACQ64) \
 	X(STOREREL8) X(STOREREL16) X(STOREREL32) X(STOREREL64) \
-	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(JUMP) X(MAYGOTO) \
+	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(ACCESS) X(JUMP) X(MAYGOTO) \
 	X(PACKET_IMM) X(PACKET_SRC) X(CALL) X(CALLX) X(HELPER) X(EXIT)
 
 /* Every handler by name; a _SRC is followed by its _IMM, a plain atomic by its fetching form. */
@@ -158,6 +158,8 @@ static int run_atomic(const struct insn *in)
 
 static int run_of(const struct insn *in)
 {
+	if (in->flags & INSN_FAULTS)
+		return RUN_ACCESS;
 	switch ((enum insn_kind)in->kind) {
 	case INSN_ALU: return run_binary(in, RUN_ADD32_SRC, RUN_ADD64_SRC);
 	case INSN_NEG: return in->flags & INSN_W64 ? RUN_NEG64 : RUN_NEG32;
@@ -389,6 +391,9 @@ SWAP64:
 	NEXT;
 IMM64:
 	DST = (uint64_t)in->imm;
+	NEXT;
+ACCESS:
+	interp_access(unit, in, r);
 	NEXT;
 JUMP:
 	JUMP_TO(unit->ins + in->target);

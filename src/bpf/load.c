@@ -189,6 +189,54 @@ static int compile(struct pp_bpf_object *object, const struct jit_mem *mem)
 	return prints(object) ? trace_add(object) : 0;
 }
 
+static bool probes(const struct pp_bpf_object *object)
+{
+	for (uint32_t i = 0; i < object->unit.nhelpers; i++) {
+		if (object->unit.helpers[i].fn == probe_read)
+			return true;
+	}
+	return object->opts.flags & PP_BPF_PROBE;
+}
+
+static struct fault_mem fault_mem(const struct jit_mem *mem)
+{
+	return (struct fault_mem){
+		.ctx = mem->ctx,
+		.lo = mem->lo,
+		.hi = mem->hi,
+		.lookup = mem->lookup,
+	};
+}
+
+/* Nothing of the object can run before. @mem: NULL to interpret */
+static int hold_faults(struct pp_bpf_object *object, const struct jit_mem *mem)
+{
+	struct fault_mem images;
+	int err;
+
+	if (!probes(object))
+		return 0;
+	if (object->opts.flags & PP_BPF_PROBE)
+		unit_may_fault(&object->unit, INSN_PROBE);
+	if (mem)
+		images = fault_mem(mem);
+	err = fault_hold(mem ? &images : NULL);
+	if (err)
+		return err;
+	object->holds_faults = true;
+	object->mem = mem ? *mem : (struct jit_mem){0};
+	return 0;
+}
+
+static void drop_faults(struct pp_bpf_object *object)
+{
+	const struct fault_mem images = fault_mem(&object->mem);
+
+	if (object->holds_faults)
+		fault_drop(images.ctx ? &images : NULL);
+	object->holds_faults = false;
+}
+
 /* @mem: NULL to interpret */
 static int make(struct pp_bpf_object *object, const struct jit_mem *mem)
 {
@@ -202,6 +250,8 @@ static int make(struct pp_bpf_object *object, const struct jit_mem *mem)
 		err = resolve(object);
 	if (!err)
 		err = calls_check(&object->unit, &object->log);
+	if (!err)
+		err = hold_faults(object, mem);
 	if (err)
 		return err;
 	interp_prepare(&object->unit);
@@ -241,6 +291,7 @@ void load_undo(struct pp_bpf_object *object)
 		jit_image_fini(&object->image, &object->mem);
 		object->image = (struct jit_image){0};
 	}
+	drop_faults(object);
 	unit_fini(&object->unit);
 	object->unit = (struct unit){0};
 	free(object->helpers);

@@ -15,7 +15,7 @@
 
 #include "base/opts.h"
 
-#define FLAGS (PP_BPF_NO_JIT | PP_BPF_KEEP_LINES)
+#define FLAGS (PP_BPF_NO_JIT | PP_BPF_KEEP_LINES | PP_BPF_PROBE)
 /* Size of the first version of struct pp_bpf_opts: it is the first. */
 #define OPTS_FIRST sizeof(struct pp_bpf_opts)
 

@@ -18,6 +18,7 @@ static const char *const section_names[SECTIONS] = {
 };
 
 #define KERNEL_SKIP "kernel skip: "
+#define PROBE "probe"
 
 /* The text of a file, cut into sections in place. */
 struct file {
@@ -27,6 +28,7 @@ struct file {
 	char *body[SECTIONS];        /* NULL: missing */
 	unsigned int line[SECTIONS]; /* of its first line */
 	char *kernel_skip;           /* the reason, within text */
+	bool probe;
 };
 
 static int refuse(const struct file *file, unsigned int line, const char *why)
@@ -67,6 +69,10 @@ static int add_section(struct file *file, char *header, char *body, unsigned int
 
 	if (!strncmp(header, KERNEL_SKIP, skip) && header[skip]) {
 		file->kernel_skip = header + skip;
+		return 0;
+	}
+	if (!strcmp(header, PROBE)) {
+		file->probe = true;
 		return 0;
 	}
 	for (int i = 0; i < SECTIONS; i++) {
@@ -119,8 +125,10 @@ static int check_sections(const struct file *file)
 		return refuse(file, 1, "needs one of -- asm and -- raw");
 	if (!file->body[RESULT] == !file->body[ERROR])
 		return refuse(file, 1, "needs one of -- result and -- error");
-	if (file->body[ERROR] && (file->body[MEM] || file->kernel_skip))
-		return refuse(file, 1, "what is refused has no use of memory, nor of the kernel");
+	if (file->body[ERROR] && (file->body[MEM] || file->kernel_skip || file->probe))
+		return refuse(
+			file, 1,
+			"what is refused has no use of memory, nor of the kernel, nor of probes");
 	if (file->body[MEM_AFTER] && !file->body[MEM])
 		return refuse(file, file->line[MEM_AFTER], "-- mem-after without -- mem");
 	return 0;
@@ -248,6 +256,7 @@ static int parse(struct file *file, struct test_case *tc)
 		err = parse_mem(file, tc);
 	if (!err)
 		err = parse_kernel_skip(file, tc);
+	tc->probe = file->probe;
 	if (err)
 		return err;
 	return file->body[ERROR] ? parse_error(file, tc) : parse_result(file, &tc->result);

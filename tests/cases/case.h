@@ -9,6 +9,7 @@
  *	-- mem-after			what they are afterwards; as before if this is missing
  *	-- result			r0 in hex, all 64 bits
  *	-- error			or a part of the message that refuses the program
+ *	-- probe			pointers may be bad; behind -- mem is no memory
  *	-- kernel skip: REASON		this kernel's verifier or JIT is no measure of the case
  *
  * Without -- mem, r1 and r2 are 0. Between sections, order does not matter.
@@ -28,7 +29,8 @@ struct test_case {
 	uint8_t *mem, *mem_after; /* mem_len bytes each, NULL without memory */
 	size_t mem_len;
 	uint64_t result;
-	char *error;       /* NULL: it must load, run and return result */
+	char *error; /* NULL: it must load, run and return result */
+	bool probe;
 	char *kernel_skip; /* NULL: the kernel must agree */
 };
 

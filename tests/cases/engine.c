@@ -4,10 +4,11 @@
  *
  *	text		disassembled and assembled again: the same bytes
  *	interp		the interpreter
+ *	interp-probe	the same, as if each pointer might be bad: what is good stays so
  *	jit		native code for this CPU, in a heap
  *	jit-baseline	the same without what not every CPU of the arch has, and then with each of
- *			it alone; and in a heap near the helpers, so that calls take their short
- *form kernel		the running kernel, kernel.h
+ *			it alone; and in a heap near the helpers, so that calls are short
+ *	kernel		the running kernel, kernel.h
  *	load		for cases that must be refused: the public interface refuses them
  */
 #include "engine.h"
@@ -18,7 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "asm.h"
 #include "jit/jit.h"
@@ -28,25 +31,64 @@
 #define GUARD 64 /* bytes before and after a case's memory that must not change */
 #define GUARD_BYTE 0xa5
 
-/* Memory for one run: guard, the case's bytes, guard. */
+/*
+ * Memory for one run: guard, the case's bytes, guard. With @page, which is two, the guard behind is
+ * a page without memory.
+ */
 struct arena {
-	uint8_t *base, *mem;
+	uint8_t *base, *mem, *page;
 	size_t len;
 };
 
-static int arena_init(struct arena *arena, const struct test_case *tc)
+static int arena_alloc(struct arena *arena)
 {
-	size_t size = tc->mem_len + 2 * GUARD;
+	size_t size = arena->len + 2 * GUARD;
 
 	arena->base = aligned_alloc(GUARD, (size + GUARD - 1) / GUARD * GUARD);
 	if (!arena->base)
 		return -ENOMEM;
 	memset(arena->base, GUARD_BYTE, size);
+	return 0;
+}
+
+static int arena_map(struct arena *arena)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (arena->len + GUARD > page)
+		return -E2BIG;
+	arena->page =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (arena->page == MAP_FAILED)
+		return -errno;
+	memset(arena->page, GUARD_BYTE, page);
+	if (mprotect(arena->page + page, page, PROT_NONE))
+		return -errno;
+	arena->base = arena->page + page - arena->len - GUARD;
+	return 0;
+}
+
+/* Each trial is a process of its own: what is left after a failure goes with it. */
+static int arena_init(struct arena *arena, const struct test_case *tc)
+{
+	int err;
+
+	*arena = (struct arena){.len = tc->mem_len};
+	err = tc->probe ? arena_map(arena) : arena_alloc(arena);
+	if (err)
+		return err;
 	arena->mem = arena->base + GUARD;
-	arena->len = tc->mem_len;
 	if (arena->len)
 		memcpy(arena->mem, tc->mem, arena->len);
 	return 0;
+}
+
+static void arena_fini(const struct arena *arena)
+{
+	if (arena->page)
+		munmap(arena->page, 2 * (size_t)sysconf(_SC_PAGESIZE));
+	else
+		free(arena->base);
 }
 
 /* r1 and r2 of the program */
@@ -58,7 +100,9 @@ static void *arena_data(const struct arena *arena)
 static bool guards_hold(const struct arena *arena)
 {
 	for (size_t i = 0; i < GUARD; i++) {
-		if (arena->base[i] != GUARD_BYTE || arena->mem[arena->len + i] != GUARD_BYTE)
+		if (arena->base[i] != GUARD_BYTE)
+			return false;
+		if (!arena->page && arena->mem[arena->len + i] != GUARD_BYTE)
 			return false;
 	}
 	return true;
@@ -105,6 +149,8 @@ static bool load(const struct test_case *tc, struct verdict *verdict, struct pro
 
 	verdict_set(verdict, FAILED, "%s", "");
 	err = program_load(tc, &log, program);
+	if (!err && tc->probe)
+		unit_may_fault(&program->unit, INSN_PROBE);
 	if (err && !*verdict->why)
 		verdict_set(verdict, FAILED, "load: %s", strerror(-err));
 	return !err;
@@ -157,7 +203,7 @@ static void try_with(const struct test_case *tc, run_fn run, unsigned int featur
 	err = run(&program, &arena, features, verdict, &r0);
 	if (!err)
 		judge(tc, &arena, r0, verdict);
-	free(arena.base);
+	arena_fini(&arena);
 free_program:
 	program_free(&program);
 	if (err && !*verdict->why)
@@ -167,9 +213,15 @@ free_program:
 static int interpret(struct program *program, const struct arena *arena, unsigned int features,
 		     struct verdict *verdict, uint64_t *r0)
 {
+	int err;
+
 	(void)features, (void)verdict;
 	interp_prepare(&program->unit);
+	err = fault_hold(NULL);
+	if (err)
+		return err;
 	*r0 = interp_run(&program->unit, 0, (uintptr_t)arena_data(arena), arena->len);
+	fault_drop(NULL);
 	return 0;
 }
 
@@ -178,11 +230,38 @@ static void try_interp(const struct test_case *tc, struct verdict *verdict)
 	try_with(tc, interpret, 0, verdict);
 }
 
+static int interpret_probing(struct program *program, const struct arena *arena,
+			     unsigned int features, struct verdict *verdict, uint64_t *r0)
+{
+	unit_may_fault(&program->unit, INSN_PROBE);
+	return interpret(program, arena, features, verdict, r0);
+}
+
+static void try_interp_probing(const struct test_case *tc, struct verdict *verdict)
+{
+	try_with(tc, interpret_probing, 0, verdict);
+}
+
 /* What native code may use, and where its heap should lie. */
 struct target {
 	unsigned int features;
 	const void *anchor;
 };
+
+/* Cases without -- probe run as they would in a process that has other objects that do. */
+static int run_held(const struct jit_image *image, const struct jit_mem *mem,
+		    const struct arena *arena, uint64_t *r0)
+{
+	const struct fault_mem images = {mem->ctx, mem->lo, mem->hi, mem->lookup};
+	pp_bpf_entry_fn entry = (pp_bpf_entry_fn)(uintptr_t)(image->rx + image->entry[0]);
+	int err = fault_hold(&images);
+
+	if (err)
+		return err;
+	*r0 = entry(arena_data(arena), arena->len);
+	fault_drop(&images);
+	return 0;
+}
 
 static int run_image(const struct program *program, struct target target, const struct arena *arena,
 		     struct verdict *verdict, uint64_t *r0)
@@ -203,8 +282,7 @@ static int run_image(const struct program *program, struct target target, const 
 	};
 	struct jit_image image;
 	struct pp_heap *heap;
-	pp_bpf_entry_fn entry;
-	int err = pp_heap_new(&opts, &heap);
+	int held, err = pp_heap_new(&opts, &heap);
 
 	if (err)
 		return err;
@@ -212,9 +290,10 @@ static int run_image(const struct program *program, struct target target, const 
 	err = jit_compile(&job, &image);
 	if (err)
 		goto free_heap;
-	entry = (pp_bpf_entry_fn)(uintptr_t)(image.rx + image.entry[0]);
-	*r0 = entry(arena_data(arena), arena->len);
+	held = run_held(&image, &mem, arena, r0);
 	err = jit_image_fini(&image, &mem);
+	if (!err)
+		err = held;
 free_heap:
 	pp_heap_free(heap);
 	return err;
@@ -287,8 +366,9 @@ static void try_kernel(const struct test_case *tc, struct verdict *verdict)
 	struct arena arena;
 	uint64_t r0;
 
-	if (tc->kernel_skip) {
-		verdict_set(verdict, SKIPPED, "%s", tc->kernel_skip);
+	if (tc->kernel_skip || tc->probe) {
+		verdict_set(verdict, SKIPPED, "%s",
+			    tc->probe ? "it takes no bad pointers from files" : tc->kernel_skip);
 		return;
 	}
 	if (arena_init(&arena, tc)) {
@@ -297,7 +377,7 @@ static void try_kernel(const struct test_case *tc, struct verdict *verdict)
 	}
 	if (kernel_run(tc, arena.mem, &r0, verdict))
 		judge(tc, &arena, r0, verdict);
-	free(arena.base);
+	arena_fini(&arena);
 }
 
 /* Text that assembles to the bytes it came from shows every field right. */
@@ -381,8 +461,12 @@ static void try_load(const struct test_case *tc, struct verdict *verdict)
 }
 
 const struct engine engines[] = {
-	{"text", false, try_text},     {"interp", false, try_interp},
-	{"jit", false, try_jit},       {"jit-baseline", false, try_baseline},
-	{"kernel", false, try_kernel}, {"load", true, try_load},
+	{"text", false, try_text},
+	{"interp", false, try_interp},
+	{"interp-probe", false, try_interp_probing},
+	{"jit", false, try_jit},
+	{"jit-baseline", false, try_baseline},
+	{"kernel", false, try_kernel},
+	{"load", true, try_load},
 };
 const unsigned int nengines = sizeof(engines) / sizeof(engines[0]);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import tempfile
 
@@ -38,6 +39,15 @@ def all_programs_run_in_order():
     same(list(got), ["sum", "twice", "bump", "count", "say"])
     same(got["sum"][0], 10)
     same(got["twice"][0], 20)
+
+
+@test
+def bad_pointers_give_0_with_probe_and_kill_without():
+    for engine in "--jit", "--interp", "--diff":
+        same(raw(FIRST_WORD + EXIT, "--probe", engine), 0)
+    killed = subprocess.run([PROGPACK, "run", "--raw", "-"], input=FIRST_WORD, capture_output=True, check=False)
+    assert killed.returncode in (-signal.SIGSEGV, 1), killed  # 1: a sanitizer's report
+    same(killed.stdout, b"")
 
 
 @test

@@ -3,10 +3,7 @@
 
 #include "os/cpu.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 enum pp_writer test_poke = PP_WRITER_POKE, test_alias = PP_WRITER_ALIAS;
 
@@ -114,39 +111,6 @@ bool is_traps(const void *bytes, size_t size)
 			return false;
 	}
 	return true;
-}
-
-/* cmocka's handlers, which the child has too, would go on with the next test. */
-static void die_of_faults(void)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGABRT};
-
-	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
-		signal(faults[i], SIG_DFL);
-}
-
-static void become_child(void (*body)(void *arg), void *arg)
-{
-	die_of_faults();
-	alarm(20);
-	body(arg);
-	_exit(0);
-}
-
-int run_child(void (*body)(void *arg), void *arg)
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid)
-		become_child(body, arg);
-	if (pid < 0)
-		return -1;
-	while (waitpid(pid, &status, 0) < 0) {
-		if (errno != EINTR)
-			return -1;
-	}
-	return status;
 }
 
 void each_mapping(bool (*see)(const struct mapping *mapping, void *arg), void *arg)

@@ -20,6 +20,8 @@
 /* after the four headers that it needs */
 #include <cmocka.h>
 
+#include "child.h"
+
 #define MIB ((size_t)1 << 20)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -60,21 +62,6 @@ uint32_t call(const void *rx);
 void *test_block(struct pp_heap *heap, size_t size, uint32_t value);
 
 bool is_traps(const void *bytes, size_t size);
-
-/*
- * run_child - run @body(@arg) in a child that has 20 s to live, and that faults kill
- *
- * Return: as waitpid() has it; 0 if @body returned. Assert in it with CHECK() only.
- */
-int run_child(void (*body)(void *arg), void *arg);
-
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
 
 /* A line of /proc/self/maps. */
 struct mapping {

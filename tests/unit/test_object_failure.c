@@ -8,6 +8,7 @@
 #include "object_fixture.h"
 
 #include <errno.h>
+#include <signal.h>
 
 static unsigned int until_failure; /* 0: none fails */
 
@@ -78,11 +79,13 @@ static void loading(const char *name, struct pp_heap *heap)
 	struct pp_bpf_opts opts = object_options();
 	struct pp_bpf_object *object;
 	struct pp_stats stats = {.size = sizeof(stats)};
+	struct sigaction before, after;
 	unsigned int n;
 	int err = -ENOMEM;
 
 	opts.heap = heap;
-	opts.flags = PP_BPF_KEEP_LINES;
+	opts.flags = PP_BPF_KEEP_LINES | PP_BPF_PROBE;
+	sigaction(SIGSEGV, NULL, &before);
 	object = object_open(name, &opts);
 	for (n = 1; n < MAX_ALLOCATIONS && err; n++) {
 		bool failed;
@@ -93,11 +96,15 @@ static void loading(const char *name, struct pp_heap *heap)
 		until_failure = 0;
 		assert_int_equal(err, failed ? -ENOMEM : 0);
 		assert_int_equal(pp_stats(heap, &stats), 0);
+		sigaction(SIGSEGV, NULL, &after);
+		assert_int_equal(after.sa_handler == before.sa_handler, err != 0);
 		if (err)
 			assert_int_equal(stats.blocks, 0);
 	}
 	assert_true(n > 5 && n < MAX_ALLOCATIONS);
 	pp_bpf_close(object);
+	sigaction(SIGSEGV, NULL, &after);
+	assert_ptr_equal(after.sa_handler, before.sa_handler);
 }
 
 static void every_allocation_of_opening_may_fail(void **state)
