@@ -13,6 +13,9 @@ static const struct {
 	const char *summary;
 } benchmarks[] = {
 	{"stress", stress_main, "call many small programs: packed, and a page each"},
+	{"trigger", trigger_main,
+	 "call one program of each of 100 tenants, with other code between"},
+	{"tag", tag_main, "load, run and free programs of every length, as the kernel's test_tag"},
 	{"heap", heap_main, "keep many pieces of code: progpack's heap, and other allocators"},
 };
 #define BENCHMARKS (sizeof(benchmarks) / sizeof(benchmarks[0]))

@@ -12,6 +12,12 @@ int stress_main(int argc, char **argv);
 /* heap_main - progpack bench heap; argv[0] is "heap" */
 int heap_main(int argc, char **argv);
 
+/* tag_main - progpack bench tag; argv[0] is "tag" */
+int tag_main(int argc, char **argv);
+
+/* trigger_main - progpack bench trigger; argv[0] is "trigger" */
+int trigger_main(int argc, char **argv);
+
 /* What repeated measurements of one thing came to. */
 struct spread {
 	double min, med, max;

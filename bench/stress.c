@@ -60,7 +60,7 @@ static const struct cli_command stress_command = {
 };
 
 /* A UDP packet to port 80: some programs count it, the others leave early. */
-static const uint8_t event[128] = {
+const uint8_t stress_event[STRESS_EVENT] = {
 	[12] = 0x08, [14] = 0x45, [16] = 0x00, [17] = 114, [22] = 64, [23] = 17,
 	[26] = 10,   [29] = 1,    [30] = 192,  [31] = 0,   [32] = 2,  [33] = 7,
 	[34] = 0xc0, [36] = 0,    [37] = 80,   [38] = 0,   [39] = 94,
@@ -74,7 +74,7 @@ static uint64_t call_all(const struct stress *stress, const struct stress_arm *a
 	pp_bpf_enter();
 	for (uint32_t pass = 0; pass < passes; pass++) {
 		for (uint32_t i = 0; i < stress->called; i++)
-			sum += arm->calls[i](data, sizeof(event));
+			sum += arm->calls[i](data, sizeof(stress_event));
 	}
 	pp_bpf_leave();
 	return sum;
@@ -107,10 +107,10 @@ static int same_results(const struct stress *stress)
 
 static int measure(struct stress *stress)
 {
-	uint8_t data[sizeof(event)] __attribute__((aligned(64)));
+	uint8_t data[sizeof(stress_event)] __attribute__((aligned(64)));
 	struct progress progress;
 
-	memcpy(data, event, sizeof(data));
+	memcpy(data, stress_event, sizeof(data));
 	progress_start(&progress, "calling", stress->settings.runs);
 	for (uint64_t run = 0; run < stress->settings.runs; run++) {
 		progress_show(&progress, run);
@@ -169,10 +169,8 @@ static int run(struct stress *stress)
 	return status;
 }
 
-static bool make_arms(struct stress *stress)
+int stress_arms_new(struct stress *stress, uint64_t runs)
 {
-	uint64_t runs = stress->settings.runs;
-
 	stress->arms = calloc(arm_kinds_count, sizeof(*stress->arms));
 	for (unsigned int a = 0; stress->arms && a < arm_kinds_count; a++) {
 		struct stress_arm *arm = &stress->arms[stress->narms++];
@@ -181,12 +179,12 @@ static bool make_arms(struct stress *stress)
 		arm->ns = calloc(runs, sizeof(*arm->ns));
 		arm->misses = calloc(runs, sizeof(*arm->misses));
 		if (!arm->ns || !arm->misses)
-			return false;
+			return -ENOMEM;
 	}
-	return stress->arms;
+	return stress->arms ? 0 : -ENOMEM;
 }
 
-static void free_arms(struct stress *stress)
+void stress_arms_free(struct stress *stress)
 {
 	for (unsigned int a = 0; a < stress->narms; a++) {
 		free(stress->arms[a].ns);
@@ -210,17 +208,26 @@ static int run_with_arms(struct stress *stress)
 {
 	int status = CLI_FAILED;
 
-	if (make_arms(stress))
-		status = run(stress);
-	else
+	if (stress_arms_new(stress, stress->settings.runs))
 		cli_error("out of memory");
-	free_arms(stress);
+	else
+		status = run(stress);
+	stress_arms_free(stress);
 	return status;
+}
+
+static bool is_called(uint32_t i)
+{
+	return stress_objects[i % GROUP_LOADED].called;
 }
 
 int stress_main(int argc, char **argv)
 {
-	struct stress stress = {.settings = {.groups = 20, .runs = 21}};
+	struct stress stress = {
+		.settings = {.groups = 20, .runs = 21},
+		.group = GROUP_LOADED,
+		.is_called = is_called,
+	};
 	int status = cli_parse(&stress_command, argc, argv, &stress.settings);
 
 	if (status != CLI_GO)

@@ -17,6 +17,7 @@
 
 #define GROUP_LOADED 8
 #define GROUP_CALLED 5
+#define TENANT_LOADED 7 /* bench trigger's groups: tenants, with one program that is called */
 
 /* One of the programs that objects.S carries. */
 struct stress_object {
@@ -26,6 +27,10 @@ struct stress_object {
 	uint64_t called; /* or just loaded */
 };
 extern const struct stress_object stress_objects[GROUP_LOADED];
+
+/* What the programs are called with. */
+#define STRESS_EVENT 128
+extern const uint8_t stress_event[STRESS_EVENT];
 
 struct stress_settings {
 	uint64_t groups, runs;
@@ -57,11 +62,18 @@ struct stress_arm {
 struct stress {
 	struct stress_settings settings;
 	uint32_t loaded, called;
+	uint32_t group; /* programs in one: the first of stress_objects[] */
+	bool (*is_called)(uint32_t i);
 	int counter; /* fd, or -errno where nothing counts */
 	FILE *csv;   /* NULL if none is wanted */
 	struct stress_arm *arms;
 	unsigned int narms;
 };
+
+/* stress_arms_new - one of each kind, for so many runs: 0, or -ENOMEM; stress_arms_free() after
+ * both */
+int stress_arms_new(struct stress *stress, uint64_t runs);
+void stress_arms_free(struct stress *stress);
 
 /* stress_load_arm - open it and load all its programs: 0, or -errno after an error message */
 int stress_load_arm(struct stress *stress, struct stress_arm *arm, unsigned int round);

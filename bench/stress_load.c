@@ -19,7 +19,7 @@ static void log_error_line(void *ctx, const char *message)
 static int open_objects(struct stress *stress, struct stress_arm *arm)
 {
 	for (uint32_t i = 0; i < stress->loaded; i++) {
-		const struct stress_object *o = &stress_objects[i % GROUP_LOADED];
+		const struct stress_object *o = &stress_objects[i % stress->group];
 		struct pp_bpf_opts opts = {.size = sizeof(opts),
 					   .name = o->name,
 					   .log = log_error_line};
@@ -64,7 +64,7 @@ static int list_calls(struct stress *stress, struct stress_arm *arm)
 		struct pp_bpf_prog *prog = pp_bpf_prog_next(arm->objects[i], NULL);
 
 		count_native(arm, pp_bpf_prog_native_size(prog));
-		if (stress_objects[i % GROUP_LOADED].called)
+		if (stress->is_called(i))
 			arm->calls[order[n++]] = pp_bpf_prog_entry(prog);
 	}
 	free(order);

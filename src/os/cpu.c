@@ -71,6 +71,11 @@ void cpu_sync_cores(void)
 {
 }
 
+int cpu_sync_is_call(void)
+{
+	return 0;
+}
+
 /* Cross-modifying code: each processor serialises before it runs what was written (same section).
  */
 void cpu_sync_live(void)
@@ -126,6 +131,11 @@ void cpu_sync_cores(void)
 	cpu_sync_live();
 }
 
+int cpu_sync_is_call(void)
+{
+	return 1;
+}
+
 #elif defined(__riscv) && __riscv_xlen == 64
 
 /* AUIPC + JALR reaches +-2 GiB. */
@@ -164,6 +174,11 @@ void cpu_sync_live(void)
 void cpu_sync_cores(void)
 {
 	cpu_sync_live();
+}
+
+int cpu_sync_is_call(void)
+{
+	return 1;
 }
 
 #else

@@ -46,6 +46,9 @@ void cpu_relax(void);
 void cpu_flush(const void *rx, size_t size);
 void cpu_sync_cores(void);
 
+/* cpu_sync_is_call - is cpu_sync_cores() a system call here? */
+int cpu_sync_is_call(void);
+
 /* cpu_sync - both, for one range */
 void cpu_sync(const void *rx, size_t size);
 

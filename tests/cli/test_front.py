@@ -10,7 +10,7 @@ from tap import EXIT, PROGPACK, failure, has, main, mov, progpack, same, test, u
 
 MAN = pathlib.Path(__file__).resolve().parents[2] / "docs" / "man" / "progpack.1"
 COMMANDS = ["run", "dump", "plugin", "heap"]
-BENCHMARKS = ["stress", "heap"]
+BENCHMARKS = ["tag", "trigger", "stress", "heap"]
 SEVEN = mov(0, 7) + EXIT
 
 
@@ -56,10 +56,10 @@ def bench_explains_itself():
 
 @test
 def help_and_manual_know_the_same_options():
-    manual = set(re.findall(r"Fl Fl ([a-z]+)", MAN.read_text()))
+    manual = set(re.findall(r"Fl Fl ([a-z-]+)", MAN.read_text()))
     commands = [()] + [(name,) for name in COMMANDS] + [("bench", name) for name in BENCHMARKS]
     text = "".join(progpack(*command, "--help")[0] for command in commands)
-    same(manual, set(re.findall(r"--([a-z]+)", re.sub(r"bpf_\S+.*|--test_\S+.*", "", text))))
+    same(manual, set(re.findall(r"--([a-z-]+)", re.sub(r"bpf_\S+.*|--test_\S+.*", "", text))))
 
 
 @test
