@@ -277,7 +277,7 @@ static void sent_is_not_ours(void *arg)
 		kill(me, SIGSEGV);
 		_exit(0);
 	}
-	entry_of (&native)(&here, 0);
+	CHECK(entry_of(&native)(&here, 0));
 }
 
 static bool segv(int status)
