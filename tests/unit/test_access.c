@@ -203,11 +203,13 @@ static void plain_load_dies(void *arg)
 	entry_of (&plain)(NULL, 0);
 }
 
+/* Whether the handler is still there for others or not. */
 static void dies_unheld(void *arg)
 {
 	struct native native = compiled_load(INSN_PROBE);
 
-	(void)arg;
+	if (arg)
+		CHECK(!fault_hold(NULL));
 	hold();
 	drop();
 	entry_of (&native)(NULL, 0);
@@ -299,6 +301,7 @@ static void test_only_what_is_in_the_table(void **state)
 	assert_int_equal(run_child(load_goes_on, NULL), 0);
 	assert_true(segv(run_child(plain_load_dies, NULL)));
 	assert_true(segv(run_child(dies_unheld, NULL)));
+	assert_true(segv(run_child(dies_unheld, &yes)));
 	assert_true(segv(run_child(dies_beside_an_entry, &yes)));
 	assert_true(segv(run_child(dies_beside_an_entry, &no)));
 	assert_true(segv(run_child(sent_is_not_ours, NULL)));
