@@ -5,10 +5,10 @@
  *	live_in[i] = reads(i) | (union of live_in[successors of i] & ~sets(i))
  *
  * The least solution: all sets start empty and only grow, by at most BPF_NREGS bits. One
- * sweep from the last insn to the first solves straight code. What it leaves, at the sources
- * of backward jumps and of calls to functions further up, is on a list of insns to look at
- * again; an insn goes there only when a set that its own depends on has grown, so the work
- * is linear in the insns, whatever a hostile unit does.
+ * sweep from the last insn to the first solves all but the sources of backward jumps and of calls
+ * to functions further up. Where there are any, they are what a list of insns to look at again
+ * begins with; another one goes there only when a set that its own depends on has grown, so the
+ * work is linear in the insns, whatever a hostile unit does.
  */
 #include "bpf/flow.h"
 
@@ -169,11 +169,30 @@ static void link_far(struct solver *s)
 	}
 }
 
-static void solve_all(struct solver *s)
+static bool is_backward(const struct solver *s, uint32_t i)
+{
+	return far_of(s->unit, &s->unit->ins[i]) <= i;
+}
+
+/* Return: is there anything that this may not have solved? */
+static bool sweep(const struct solver *s)
+{
+	bool backward = false;
+
+	for (uint32_t i = s->unit->nins; i-- > 0;) {
+		s->live_in[i] = solve(s, i);
+		backward |= is_backward(s, i);
+	}
+	return backward;
+}
+
+static void solve_rest(struct solver *s)
 {
 	link_far(s);
-	for (uint32_t i = s->unit->nins; i-- > 0;)
-		grow(s, i);
+	for (uint32_t i = 0; i < s->unit->nins; i++) {
+		if (is_backward(s, i))
+			queue(s, i);
+	}
 	while (s->nagain) {
 		uint32_t i = s->again[--s->nagain];
 
@@ -188,12 +207,14 @@ static int find_live(struct flow *flow, const struct unit *unit)
 	struct solver s = {.unit = unit, .live_in = flow->live_in};
 	int err = -ENOMEM;
 
+	if (!sweep(&s))
+		return 0;
 	s.first = malloc(unit->nins * sizeof(*s.first));
 	s.next = malloc(unit->nins * sizeof(*s.next));
 	s.again = malloc(unit->nins * sizeof(*s.again));
 	s.queued = calloc(unit->nins, sizeof(*s.queued));
 	if (s.first && s.next && s.again && s.queued) {
-		solve_all(&s);
+		solve_rest(&s);
 		err = 0;
 	}
 	free(s.first);
@@ -223,6 +244,8 @@ static bool frame_accessed(const struct insn *in)
 /* Bytes of the frame that @in may touch, from r10 down; all of it if that cannot be told. */
 static uint16_t frame_depth(const struct unit *unit, const struct insn *in)
 {
+	if (in->dst != 10 && in->src != 10)
+		return 0;
 	if (frame_escapes(unit, in))
 		return BPF_FRAME;
 	if (!frame_accessed(in))

@@ -2,12 +2,13 @@
 /*
  * jit.c - the driver: sizing passes, allocation, one emitting pass, finalize
  *
- *	pass 1        guess = NULL: every jump far        sizes every insn
+ *	pass 1        guess = NULL: every jump far        sizes every insn, keeps arch->fixed ones
  *	pass 2 ..     guess = the layout before           sizes arch->relaxes kinds again
  *	emit          guess, at as the last pass had them into code.rw, against code.rx
  *
  * A sizing pass really emits, insn by insn, into a buffer that it forgets: there is no second
- * description of sizes that could disagree. See struct jit_ctx for why this cannot fail.
+ * description of sizes that could disagree. See struct jit_ctx for why this cannot fail. But what
+ * pass 1 emits of kinds that never change is kept, in order, for the last pass to copy.
  */
 #include "jit/jit.h"
 
@@ -23,10 +24,18 @@
 /* Branches and calls within an image reach +-2 GiB on every arch we know. */
 #define JIT_MAX_SIZE ((size_t)INT32_MAX)
 
+/* The bytes of all fixed insns, one behind the other. @taken: copied so far */
+struct kept {
+	uint8_t *bytes;
+	size_t size, room, taken;
+};
+
 /* One compilation: the context that back-ends see, and where the bytes go. */
 struct compile {
 	struct jit_ctx jit;
 	uint32_t *guess_entry;
+	struct kept kept;
+	int err;          /* of keeping them; looked at once a function */
 	uint8_t *scratch; /* arch->max_ins bytes */
 	uint8_t *out;     /* code.rw; NULL while sizing */
 	size_t cap;       /* bytes of out */
@@ -81,6 +90,52 @@ static size_t put_insn(struct compile *c, uint32_t i, size_t at)
 	return insn_end(c);
 }
 
+/* Entries of the fault table are made by emitting. */
+static bool is_fixed(const struct compile *c, uint32_t i)
+{
+	const struct insn *in = &c->jit.unit->ins[i];
+
+	return (c->jit.arch->fixed >> in->kind & 1) && !(in->flags & INSN_FAULTS);
+}
+
+/* Room for one insn more; at first for a unit of the usual kind. */
+static bool make_room(struct compile *c)
+{
+	struct kept *kept = &c->kept;
+	size_t max = c->jit.arch->max_ins;
+	size_t room = kept->room ? 2 * kept->room : c->jit.unit->nins * (size_t)5 + max;
+	uint8_t *bytes;
+
+	if (kept->room >= kept->size + max)
+		return true;
+	bytes = realloc(kept->bytes, room);
+	if (!bytes) {
+		c->err = -ENOMEM;
+		return false;
+	}
+	kept->bytes = bytes;
+	kept->room = room;
+	return true;
+}
+
+static size_t keep_insn(struct compile *c, uint32_t i, size_t at)
+{
+	struct jit_ctx *jit = &c->jit;
+	const struct insn *in = &jit->unit->ins[i];
+	size_t size;
+
+	if (!make_room(c))
+		return at;
+	jit->insn = i;
+	jit->start_at = at;
+	jit->start = jit->pos = c->kept.bytes + c->kept.size;
+	jit->arch->emit[in->kind](jit, in, i);
+	size = (size_t)(jit->pos - jit->start);
+	assert(size + JIT_SLACK <= jit->arch->max_ins);
+	c->kept.size += size;
+	return at + size;
+}
+
 /* The size that insn @i has in guess[]. */
 static size_t guess_size(const struct compile *c, uint32_t i)
 {
@@ -97,7 +152,7 @@ static size_t size_insn(struct compile *c, uint32_t i, size_t at)
 
 	if (jit->guess && !(jit->arch->relaxes >> jit->unit->ins[i].kind & 1))
 		return at + guess_size(c, i);
-	return put_insn(c, i, at);
+	return is_fixed(c, i) ? keep_insn(c, i, at) : put_insn(c, i, at);
 }
 
 static size_t size_func(struct compile *c, size_t at)
@@ -115,7 +170,7 @@ static size_t size_func(struct compile *c, size_t at)
 	return at;
 }
 
-/* Lay the unit out by guess[]. Return: 0 or -E2BIG. */
+/* Lay the unit out by guess[]. Return: 0, -E2BIG or -ENOMEM. */
 static int size_unit(struct compile *c, const struct log *log)
 {
 	struct jit_ctx *jit = &c->jit;
@@ -123,6 +178,8 @@ static int size_unit(struct compile *c, const struct log *log)
 
 	for (jit->func = 0; jit->func < jit->unit->nfuncs; jit->func++) {
 		at = size_func(c, at);
+		if (c->err)
+			return c->err;
 		if (at > JIT_MAX_SIZE)
 			return log_error(log, -E2BIG, "native code would be larger than 2 GiB");
 	}
@@ -174,6 +231,23 @@ static int layout(struct compile *c, const struct log *log)
 	return err;
 }
 
+/* Copy fixed insns from @i on, as many as follow each other; returns the first behind them. */
+static uint32_t copy_fixed(struct compile *c, uint32_t i)
+{
+	const struct jit_ctx *jit = &c->jit;
+	uint32_t end = jit_func(jit)->end, at = jit->at[i];
+	size_t size;
+
+	do
+		i++;
+	while (i < end && is_fixed(c, i));
+	size = (i < end ? jit->at[i] : jit->entry[jit->func + 1]) - at;
+	assert(size <= c->kept.size - c->kept.taken && size <= c->cap - at);
+	memcpy(c->out + at, c->kept.bytes + c->kept.taken, size);
+	c->kept.taken += size;
+	return i;
+}
+
 static size_t emit_func(struct compile *c, size_t at)
 {
 	struct jit_ctx *jit = &c->jit;
@@ -182,9 +256,14 @@ static size_t emit_func(struct compile *c, size_t at)
 	jit->exit = JIT_NONE;
 	assert(at == jit->entry[jit->func]);
 	at = put_prologue(c, at);
-	for (uint32_t i = func->start; i < func->end; i++) {
+	for (uint32_t i = func->start; i < func->end;) {
+		if (is_fixed(c, i)) {
+			i = copy_fixed(c, i);
+			at = i < func->end ? jit->at[i] : jit->entry[jit->func + 1];
+			continue;
+		}
 		assert(at == jit->at[i]);
-		at = put_insn(c, i, at);
+		at = put_insn(c, i++, at);
 	}
 	return at;
 }
@@ -242,6 +321,7 @@ static void compile_fini(struct compile *c)
 	free(c->jit.has_calls);
 	free(c->guess_entry);
 	free(c->scratch);
+	free(c->kept.bytes);
 }
 
 static bool has_calls(const struct unit *unit, const struct func *func)

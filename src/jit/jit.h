@@ -141,6 +141,8 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
  * @max_ins: no insn or prologue emits more bytes than this, JIT_SLACK included
  * @trap: four bytes, lowest first, that trap wherever an instruction may begin in them
  * @relaxes: mask of the kinds whose size follows from the layout; all others are sized once
+ * @fixed: mask of kinds whose bytes follow from insn, flow and function alone, not from where they
+ *	are or what is around them: they are emitted once, and copied; 0 is always right
  * @feature_names: what CPUs of the arch may or may not have, by bit of jit_ctx.features, then NULL
  * @prologue: of function jit->func
  * @emit: by kind; insn number @i. The driver zeroes flow_undefined() registers through @zero.
@@ -151,6 +153,7 @@ struct jit_arch {
 	size_t max_ins;
 	uint32_t trap;
 	uint32_t relaxes;
+	uint32_t fixed;
 	const char *const *feature_names;
 	void (*prologue)(struct jit_ctx *jit);
 	void (*zero)(struct jit_ctx *jit, uint16_t mask);

@@ -203,27 +203,29 @@ static void plain_load_dies(void *arg)
 	entry_of (&plain)(NULL, 0);
 }
 
+/* Whether the handler is still there for others or not. */
 static void dies_unheld(void *arg)
 {
 	struct native native = compiled_load(INSN_PROBE);
 
-	(void)arg;
+	if (arg)
+		CHECK(!fault_hold(NULL));
 	hold();
 	drop();
 	entry_of (&native)(NULL, 0);
 }
 
-/* One access is in the table; the fault is at another of the same image. */
+/* One access is in the table; the fault is at another of the same image, behind or before it. */
 static void dies_beside_an_entry(void *arg)
 {
+	const bool *first = arg;
 	struct native native;
 	struct prog prog;
 
-	(void)arg;
 	prog_init(&prog);
 	prog_func(&prog, true);
-	prog_add(&prog, with_flag(load(8, 0, 1, 0), INSN_PROBE));
-	prog_add(&prog, load(8, 0, 1, 0));
+	prog_add(&prog, with_flag(load(8, 0, 1, 0), *first ? INSN_PROBE : 0));
+	prog_add(&prog, with_flag(load(8, 0, 1, 0), *first ? 0 : INSN_PROBE));
 	prog_add(&prog, leave());
 	prog_end(&prog);
 	native = compile(&prog, 0, near_mem());
@@ -231,8 +233,16 @@ static void dies_beside_an_entry(void *arg)
 	entry_of (&native)(NULL, 0);
 }
 
+#define PASSED_ON 42
+
+static void was_passed_on(int number)
+{
+	(void)number;
+	_exit(PASSED_ON);
+}
+
 /* Another JIT's block whose last bytes look like a tail, but for what it says. */
-static void dies_by_a_bad_tail(void *arg)
+static void is_passed_on(void *arg)
 {
 	const struct fault_tail *tail = arg;
 	static const uint8_t load_rax[] = {0x48, 0x8b, 0x07, 0xc3}; /* mov rax, [rdi]; ret */
@@ -243,6 +253,7 @@ static void dies_by_a_bad_tail(void *arg)
 	memcpy(code.rw, load_rax, sizeof(load_rax));
 	memcpy((uint8_t *)code.rw + code.size - sizeof(*tail), tail, sizeof(*tail));
 	CHECK(!pp_finalize(heap, &code, code.size));
+	signal(SIGSEGV, was_passed_on);
 	hold();
 	((pp_bpf_entry_fn)(uintptr_t)code.rx)(NULL, 0);
 }
@@ -250,7 +261,7 @@ static void dies_by_a_bad_tail(void *arg)
 /* kill() while the pc is at an entry is not a fault of it. */
 static void sent_is_not_ours(void *arg)
 {
-	static uint64_t self; /* an insn that jumps to itself would do; the load is never alone */
+	uint64_t here = 0;
 	struct native native;
 	struct prog prog;
 	pid_t me = getpid();
@@ -258,7 +269,8 @@ static void sent_is_not_ours(void *arg)
 	(void)arg;
 	prog_init(&prog);
 	prog_func(&prog, true);
-	prog_add(&prog, with_flag(load(8, 0, 1, 0), INSN_PROBE));
+	for (int i = 0; i < 100; i++)
+		prog_add(&prog, with_flag(load(8, 0, 1, 0), INSN_PROBE));
 	prog_add(&prog, jump(0));
 	prog_end(&prog);
 	native = compile(&prog, 0, near_mem());
@@ -267,7 +279,7 @@ static void sent_is_not_ours(void *arg)
 		kill(me, SIGSEGV);
 		_exit(0);
 	}
-	entry_of (&native)(&self, 0);
+	CHECK(entry_of(&native)(&here, 0));
 }
 
 static bool segv(int status)
@@ -282,16 +294,22 @@ static void test_only_what_is_in_the_table(void **state)
 		{FAULT_MAGIC, 48, 1},         {FAULT_MAGIC, 0, 0},
 		{FAULT_MAGIC + 1, 4, 1},
 	};
+	bool yes = true, no = false;
 
 	(void)state;
 	near_mem();
 	assert_int_equal(run_child(load_goes_on, NULL), 0);
 	assert_true(segv(run_child(plain_load_dies, NULL)));
 	assert_true(segv(run_child(dies_unheld, NULL)));
-	assert_true(segv(run_child(dies_beside_an_entry, NULL)));
+	assert_true(segv(run_child(dies_unheld, &yes)));
+	assert_true(segv(run_child(dies_beside_an_entry, &yes)));
+	assert_true(segv(run_child(dies_beside_an_entry, &no)));
 	assert_true(segv(run_child(sent_is_not_ours, NULL)));
-	for (size_t i = 0; i < NELEMS(bad_tails); i++)
-		assert_true(segv(run_child(dies_by_a_bad_tail, &bad_tails[i])));
+	for (size_t i = 0; i < NELEMS(bad_tails); i++) {
+		int status = run_child(is_passed_on, &bad_tails[i]);
+
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == PASSED_ON);
+	}
 }
 
 /* ---- places ---- */

@@ -19,6 +19,8 @@ static unsigned int fail_at;
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
+void *__real_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 
@@ -207,6 +209,87 @@ static void test_size_independent_of_address(void **state)
 	try_addresses(8 * GiB, GiB / 2, false);
 }
 
+/* ---- insns that are emitted once ---- */
+
+static void add_alu(struct prog *prog, unsigned int w)
+{
+	static const int64_t imm[] = {0,    1,   -1,    8,         127,      128,
+				      -128, 255, 65535, INT32_MAX, INT32_MIN};
+
+	for (unsigned int op = 0; op < ALU_OPS; op++) {
+		for (unsigned int r = 0; r < 10; r++)
+			prog_add(prog, alu_reg(op, w, r, (r * 7 + 3) % 10));
+		for (size_t i = 0; i < NELEMS(imm); i++)
+			prog_add(prog, alu_imm(op, w, (unsigned int)i % 10, imm[i]));
+	}
+}
+
+static void add_memory(struct prog *prog)
+{
+	for (unsigned int bytes = 1; bytes <= 8; bytes *= 2) {
+		prog_add(prog, load(bytes, 1, 10, -8));
+		prog_add(prog, store(bytes, 10, -16, 2));
+		prog_add(prog, store_imm(bytes, 10, -300, -1));
+	}
+	for (unsigned int op = 0; op < ATOMIC_OPS; op++)
+		prog_add(prog, (struct insn){.kind = INSN_ATOMIC,
+					     .op = (uint8_t)op,
+					     .flags = INSN_FETCH,
+					     .bytes = 8,
+					     .dst = 10,
+					     .src = 1,
+					     .off = -24});
+}
+
+/* All kinds, with jumps among them that grow short, and two functions. */
+static void build_all(struct prog *prog)
+{
+	prog_init(prog);
+	prog->unit.helpers = helpers;
+	prog->unit.nhelpers = 1;
+	for (unsigned int f = 0; f < 2; f++) {
+		prog_func(prog, true);
+		add_alu(prog, 0);
+		prog_add(prog, helper(0));
+		prog_add(prog, branch_imm(COND_EQ, INSN_W64, 1, 5));
+		prog->unit.ins[prog->unit.nins - 1].target = prog->unit.nins + 1;
+		prog_add(prog, imm64(3, (uintptr_t)a_helper));
+		add_memory(prog);
+		add_alu(prog, INSN_W64);
+		prog_add(prog, leave());
+	}
+	prog_end(prog);
+}
+
+/* Copied or emitted again: the same bytes, wherever the image lies. */
+static void test_fixed_kinds(void **state)
+{
+	struct jit_arch none_fixed = jit_x86_64;
+	uintptr_t lo = (uintptr_t)a_helper & ~(uintptr_t)4095;
+	struct fake first = {.rx = lo}, again = {.rx = lo};
+	struct jit_image image, image_again;
+	struct prog prog;
+
+	(void)state;
+	none_fixed.fixed = 0;
+	build_all(&prog);
+	for (int i = 0; i < 2; i++) {
+		struct jit_mem mem = fake_mem(&first, lo, lo + (1 << 20));
+		struct jit_mem mem_again = fake_mem(&again, lo, lo + (1 << 20));
+
+		assert_int_equal(compile_with(&jit_x86_64, &prog, &mem, &image), 0);
+		assert_int_equal(compile_with(&none_fixed, &prog, &mem_again, &image_again), 0);
+		assert_int_equal(image.size, image_again.size);
+		assert_memory_equal(first.rw, again.rw, image.size);
+		assert_int_equal(jit_image_fini(&image, &mem), 0);
+		assert_int_equal(jit_image_fini(&image_again, &mem_again), 0);
+		first.rx = again.rx = lo + 65536;
+	}
+	free(first.rw);
+	free(again.rw);
+	prog_fini(&prog);
+}
+
 /* ---- failures ---- */
 
 static void build_small(struct prog *prog)
@@ -253,6 +336,11 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t count, size_t size)
 {
 	return fails_now() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *at, size_t size)
+{
+	return fails_now() ? NULL : __real_realloc(at, size);
 }
 
 static void test_out_of_memory(void **state)
@@ -339,6 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_size_independent_of_address),
+		cmocka_unit_test(test_fixed_kinds),
 		cmocka_unit_test(test_memory_fails),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_too_large),

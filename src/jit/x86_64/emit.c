@@ -13,6 +13,8 @@ const struct jit_arch jit_x86_64 = {
 	.max_ins = 128,
 	.trap = 0xcccccccc, /* INT3, four times */
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_MAYGOTO | 1u << INSN_EXIT,
+	.fixed = 1u << INSN_ALU | 1u << INSN_NEG | 1u << INSN_MOVSX | 1u << INSN_SWAP |
+		 1u << INSN_LOAD | 1u << INSN_STORE | 1u << INSN_ATOMIC,
 	.feature_names = feature_names,
 	.prologue = x64_prologue,
 	.zero = x64_zero,
