@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "cross.h"
 #include "load.h"
 #include "native.h"
 #include "progress.h"
@@ -22,7 +23,7 @@
 #define BYTES_COLUMN 10
 
 struct settings {
-	const char *file, *prog;
+	const char *file, *prog, *arch, *features;
 	bool native, raw;
 };
 
@@ -34,6 +35,12 @@ static const struct cli_option options[] = {
 	{"--native", NULL, CLI_SWITCH, 0, offsetof(struct settings, native),
 	 "compile, and show native code to the right of the eBPF it is made from:\n"
 	 "its offset in the object's image (hex), its bytes, the instruction"},
+	{"--arch", "NAME", CLI_TEXT, 0, offsetof(struct settings, arch),
+	 "with --native: code for x86-64, arm64 or riscv64; default: this machine's. No\n"
+	 "such machine is needed: nothing is run"},
+	{"--features", "LIST", CLI_TEXT, 0, offsetof(struct settings, features),
+	 "with --arch: what the CPU has, as zba,zbb; none; or all, the default for other\n"
+	 "arches than this machine's"},
 	{"--raw", NULL, CLI_SWITCH, 0, offsetof(struct settings, raw),
 	 "FILE is an array of 8-byte instructions, one program named main"},
 	{0},
@@ -42,7 +49,7 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.name = "dump",
 	.summary = "list the eBPF of an object, and its native code",
-	.synopsis = "FILE [--prog NAME] [--native] [--raw]",
+	.synopsis = "FILE [--prog NAME] [--native [--arch NAME [--features LIST]]] [--raw]",
 	.about =
 		"Loads FILE and lists each function once: the programs, each with those it calls behind\n"
 		"it, then those that no program calls. A line begins with the instruction's slot (8 bytes\n"
@@ -53,6 +60,7 @@ static const struct cli_command command = {
 	.options = options,
 	.examples = "progpack dump count.o\n"
 		    "progpack dump filter.o --prog ingress --native\n"
+		    "progpack dump filter.o --native --arch riscv64 --features c,zba\n"
 		    "clang -O2 -target bpf -c f.c -o - | progpack dump - --native",
 	.failure = "FILE cannot be read or loaded, or there is no native code to show",
 };
@@ -76,9 +84,17 @@ struct listing {
 	int err;
 };
 
+/* struct source - the object, and where its native code is: in a heap, or in @cross to be looked at
+ */
+struct source {
+	struct loaded loaded;
+	const struct jit_arch *arch;
+	struct cross cross;
+};
+
 static size_t native_at(const struct listing *list, const struct pp_bpf_line *line)
 {
-	return line->native ? (size_t)(line->native - list->native.image) : SIZE_MAX;
+	return line->native ? (size_t)((uintptr_t)line->native - list->native.code.base) : SIZE_MAX;
 }
 
 /* Room doubles at powers of two. */
@@ -137,7 +153,7 @@ static const char *function_at(const struct listing *list, size_t at)
 
 static void put_native(const struct listing *list, const struct native_ins *ins)
 {
-	const uint8_t *bytes = list->native.image + ins->at;
+	const uint8_t *bytes = list->native.code.bytes + ins->at;
 	const char *function = function_at(list, ins->target);
 
 	printf("  %6zx  ", ins->at);
@@ -251,25 +267,38 @@ free_starts:
 	return err;
 }
 
-static int list_native(const struct loaded *loaded, const struct pp_bpf_prog *only,
+static int list_native(const struct source *source, const struct pp_bpf_prog *only,
 		       struct listing *list)
 {
 	struct pp_block image;
-	int err = pp_bpf_image(loaded->object, &image);
+	struct native_code code;
+	int err = pp_bpf_image(source->loaded.object, &image);
 
 	if (err)
 		return -ENOTSUP;
-	err = native_init(&list->native, image.rx, image.size);
+	code = (struct native_code){
+		.arch = source->arch->name,
+		.bytes = source->cross.bytes ? source->cross.bytes : image.rx,
+		.base = (uintptr_t)image.rx,
+		.size = image.size,
+	};
+	err = native_init(&list->native, &code);
 	if (err)
 		return err;
-	printf("; native code: %zu bytes at %p\n\n", image.size, image.rx);
-	err = list_all(loaded, only, list);
+	printf("; native code: %zu bytes at %p\n", image.size, image.rx);
+	if (source->cross.bytes)
+		printf("; for %s, as if it lay there\n", code.arch);
+	if (native_is_words(&list->native))
+		puts("; shown as words: nothing here disassembles it (libllvm14 would)");
+	putchar('\n');
+	err = list_all(&source->loaded, only, list);
 	native_fini(&list->native);
 	return err;
 }
 
-static int dump(const struct settings *set, const struct loaded *loaded)
+static int dump(const struct settings *set, const struct source *source)
 {
+	const struct loaded *loaded = &source->loaded;
 	struct listing list = {.with_native = set->native, .first = true};
 	const struct pp_bpf_prog *prog = load_pick(loaded, input_name(set->file), set->prog);
 	const struct pp_bpf_prog *only = set->prog ? prog : NULL;
@@ -277,7 +306,7 @@ static int dump(const struct settings *set, const struct loaded *loaded)
 
 	if (!prog)
 		return -1;
-	err = set->native ? list_native(loaded, only, &list) : list_all(loaded, only, &list);
+	err = set->native ? list_native(source, only, &list) : list_all(loaded, only, &list);
 	if (err == -ENOTSUP)
 		cli_error("%s: no native code: this machine has no JIT", input_name(set->file));
 	else if (err)
@@ -285,21 +314,42 @@ static int dump(const struct settings *set, const struct loaded *loaded)
 	return err;
 }
 
+/* NULL after an error message. */
+static const struct jit_arch *find_arch(const char *name)
+{
+	const struct jit_arch *arch = name ? jit_arch_by_name(name) : jit_host_arch();
+
+	if (!arch && name)
+		cli_error("--arch: no JIT for '%s': there are x86-64, arm64 and riscv64", name);
+	else if (!arch)
+		cli_error("no native code: this machine has no JIT (say --arch)");
+	return arch;
+}
+
 static int load_and_dump(const struct settings *set, const struct bytes *file)
 {
+	struct source source = {.arch = set->native ? find_arch(set->arch) : NULL};
+	struct native_for native = {.arch = source.arch, .mem = &source.cross.mem};
 	struct load_opts opts = {
 		.name = input_name(set->file),
 		.raw = set->raw,
 		.hint = set->raw ? "leave out --raw" : "say --raw",
 		.flags = set->native ? PP_BPF_KEEP_LINES : PP_BPF_NO_JIT,
+		.native = set->arch ? &native : NULL,
 	};
-	struct loaded loaded;
-	int err = load_object(&opts, file, &loaded);
+	int err;
 
+	if (set->native && !source.arch)
+		return -1;
+	if (set->arch && cross_features(source.arch, set->features, &native.features))
+		return -1;
+	cross_init(&source.cross);
+	err = load_object(&opts, file, &source.loaded);
 	if (err)
 		return err;
-	err = dump(set, &loaded);
-	load_fini(&loaded);
+	err = dump(set, &source);
+	load_fini(&source.loaded);
+	cross_fini(&source.cross);
 	return err;
 }
 
@@ -311,6 +361,10 @@ int dump_main(int argc, char **argv)
 
 	if (status != CLI_GO)
 		return status;
+	if (set.arch && !set.native)
+		return cli_usage("--arch goes with --native");
+	if (set.features && !set.arch)
+		return cli_usage("--features goes with --arch");
 	if (input_read(set.file, &file))
 		return CLI_FAILED;
 	status = load_and_dump(&set, &file) ? CLI_FAILED : CLI_OK;

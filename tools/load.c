@@ -88,7 +88,8 @@ static int open_and_load(const struct load_opts *opts, const struct bytes *file,
 	if (!err && opts->prepare)
 		err = opts->prepare(loaded->object);
 	if (!err)
-		err = pp_bpf_load(loaded->object);
+		err = opts->native ? object_load_for(loaded->object, opts->native)
+				   : pp_bpf_load(loaded->object);
 	return err;
 }
 
@@ -116,7 +117,7 @@ int load_object(const struct load_opts *opts, const struct bytes *file, struct l
 	*loaded = (struct loaded){0};
 	if (check_kind(opts, file))
 		return -1;
-	if (!(opts->flags & PP_BPF_NO_JIT))
+	if (!(opts->flags & PP_BPF_NO_JIT) && !opts->native)
 		err = make_heap(opts->writer, loaded);
 	if (!err)
 		err = open_and_load(opts, file, loaded);

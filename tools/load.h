@@ -5,6 +5,7 @@
 
 #include <progpack_bpf.h>
 
+#include "bpf/prog.h"
 #include "input.h"
 
 /*
@@ -13,6 +14,7 @@
  * @raw: an array of instructions, no ELF object
  * @hint: what to say to load a file of the other kind, "say --raw"
  * @flags: of struct pp_bpf_opts; with PP_BPF_NO_JIT no heap is made
+ * @native: code for another machine than this, or NULL; no heap is made then
  * @prepare: called between opening and loading, or NULL; 0 or -errno
  */
 struct load_opts {
@@ -21,6 +23,7 @@ struct load_opts {
 	const char *hint;
 	unsigned int flags;
 	enum pp_writer writer;
+	const struct native_for *native;
 	int (*prepare)(struct pp_bpf_object *object);
 };
 

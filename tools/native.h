@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* native.h - native code as text, through capstone */
+/*
+ * native.h - native code as text
+ *
+ *	x86-64, arm64	capstone
+ *	riscv64		LLVM (native_llvm.c), which is not needed for anything else: found, or else
+ *words
+ */
 #ifndef TOOLS_NATIVE_H
 #define TOOLS_NATIVE_H
 
@@ -8,12 +14,21 @@
 
 #include <capstone/capstone.h>
 
+/* struct native_code - an image: its bytes are at @bytes, and made for address @base */
+struct native_code {
+	const char *arch; /* jit_arch.name */
+	const uint8_t *bytes;
+	uintptr_t base;
+	size_t size;
+};
+
 /* struct native - a disassembler of an image; offsets and local targets count from its start */
 struct native {
+	struct native_code code;
 	csh handle;
 	cs_insn *insn;
-	const uint8_t *image;
-	size_t size;
+	struct llvm *llvm;
+	char text[160]; /* of LLVM's instruction */
 };
 
 /*
@@ -25,9 +40,12 @@ struct native_ins {
 	const char *mnemonic, *operands;
 };
 
-/* native_init - for code of this machine's kind: 0, or -ENOTSUP */
-int native_init(struct native *native, const void *image, size_t size);
+/* native_init - 0, or -ENOTSUP: nothing here disassembles that arch */
+int native_init(struct native *native, const struct native_code *code);
 void native_fini(struct native *native);
+
+/* native_is_words - is there no disassembler for this arch here, so that words are shown? */
+int native_is_words(const struct native *native);
 
 /*
  * native_next - decode the instruction at *at and move *at behind it
@@ -36,5 +54,16 @@ void native_fini(struct native *native);
  * What cannot be decoded comes byte by byte, as ".byte". Return: 0 when *at was @end, else 1.
  */
 int native_next(struct native *native, size_t *at, size_t end, struct native_ins *ins);
+
+/* ---- native_llvm.c ---- */
+
+/* llvm_new - RISC-V's disassembler of whatever LLVM is installed, or NULL; llvm_free - NULL is fine
+ */
+struct llvm *llvm_new(void);
+void llvm_free(struct llvm *llvm);
+
+/* llvm_decode - text of the instruction at @bytes: its size, or 0 */
+size_t llvm_decode(const struct llvm *llvm, const uint8_t *bytes, size_t left, char *text,
+		   size_t room);
 
 #endif

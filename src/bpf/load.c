@@ -164,22 +164,8 @@ static bool prints(const struct pp_bpf_object *object)
 	return false;
 }
 
-static int compile(struct pp_bpf_object *object, const struct jit_mem *mem)
+static int publish(struct pp_bpf_object *object)
 {
-	const struct jit_job job = {
-		.arch = jit_host_arch(),
-		.features = jit_host_features(),
-		.unit = &object->unit,
-		.mem = mem,
-		.log = &object->log,
-		.lines = object->opts.flags & PP_BPF_KEEP_LINES,
-	};
-	int err;
-
-	object->mem = *mem;
-	err = jit_compile(&job, &object->image);
-	if (err)
-		return log_error(&object->log, err, "cannot compile: %s", strerror(-err));
 	for (uint32_t i = 0; i < object->nprogs; i++) {
 		struct pp_bpf_prog *prog = &object->progs[i];
 		uintptr_t entry = (uintptr_t)object->image.rx + object->image.entry[prog->func];
@@ -187,6 +173,25 @@ static int compile(struct pp_bpf_object *object, const struct jit_mem *mem)
 		prog->native = (pp_bpf_entry_fn)entry;
 	}
 	return prints(object) ? trace_add(object) : 0;
+}
+
+static int compile(struct pp_bpf_object *object, const struct native_for *native)
+{
+	const struct jit_job job = {
+		.arch = native->arch,
+		.features = native->features,
+		.unit = &object->unit,
+		.mem = native->mem,
+		.log = &object->log,
+		.lines = object->opts.flags & PP_BPF_KEEP_LINES,
+	};
+	int err;
+
+	object->mem = *native->mem;
+	err = jit_compile(&job, &object->image);
+	if (err)
+		return log_error(&object->log, err, "cannot compile: %s", strerror(-err));
+	return native->arch == jit_host_arch() ? publish(object) : 0;
 }
 
 static bool probes(const struct pp_bpf_object *object)
@@ -237,9 +242,10 @@ static void drop_faults(struct pp_bpf_object *object)
 	object->holds_faults = false;
 }
 
-/* @mem: NULL to interpret */
-static int make(struct pp_bpf_object *object, const struct jit_mem *mem)
+/* @native: NULL to interpret */
+static int make(struct pp_bpf_object *object, const struct native_for *native)
 {
+	bool runs = native && native->arch == jit_host_arch();
 	int err = create_maps(object);
 
 	if (!err)
@@ -251,11 +257,11 @@ static int make(struct pp_bpf_object *object, const struct jit_mem *mem)
 	if (!err)
 		err = calls_check(&object->unit, &object->log);
 	if (!err)
-		err = hold_faults(object, mem);
+		err = hold_faults(object, runs ? native->mem : NULL);
 	if (err)
 		return err;
 	interp_prepare(&object->unit);
-	return mem ? compile(object, mem) : 0;
+	return native ? compile(object, native) : 0;
 }
 
 static void free_source(struct source *source)
@@ -266,9 +272,9 @@ static void free_source(struct source *source)
 	*source = (struct source){0};
 }
 
-static int load(struct pp_bpf_object *object, const struct jit_mem *mem)
+static int load(struct pp_bpf_object *object, const struct native_for *native)
 {
-	int err = make(object, mem);
+	int err = make(object, native);
 
 	if (err) {
 		load_undo(object);
@@ -340,13 +346,19 @@ static int process_heap(const struct log *log, struct pp_heap **heap)
 	return err;
 }
 
-int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem)
+int object_load_for(struct pp_bpf_object *object, const struct native_for *native)
 {
-	bool native = jit_host_arch() && !(object->opts.flags & PP_BPF_NO_JIT);
-
 	if (object->loaded)
 		return log_error(&object->log, -EALREADY, "loaded already");
-	return load(object, native ? mem : NULL);
+	return load(object, object->opts.flags & PP_BPF_NO_JIT ? NULL : native);
+}
+
+/* On a machine without a JIT, programs are interpreted. */
+int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem)
+{
+	const struct native_for native = {jit_host_arch(), jit_host_features(), mem};
+
+	return object_load_for(object, native.arch ? &native : NULL);
 }
 
 int pp_bpf_load(struct pp_bpf_object *object)
@@ -364,5 +376,5 @@ int pp_bpf_load(struct pp_bpf_object *object)
 	if (err)
 		return log_error(&object->log, err, "no heap for native code: %s", strerror(-err));
 	mem = jit_mem_heap(heap);
-	return load(object, &mem);
+	return object_load_into(object, &mem);
 }

@@ -13,4 +13,15 @@
  */
 int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem);
 
+/* struct native_for - which native code to make, and where it goes: @mem is copied */
+struct native_for {
+	const struct jit_arch *arch;
+	unsigned int features;
+	const struct jit_mem *mem;
+};
+
+/* object_load_for - the same for any arch: where it is not this machine's, pp_bpf_run() interprets
+ */
+int object_load_for(struct pp_bpf_object *object, const struct native_for *native);
+
 #endif

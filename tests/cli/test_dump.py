@@ -171,4 +171,67 @@ def failures_are_told():
     has(failure("dump", "--raw", "-", stdin=call(9999) + EXIT), "no such helper")
 
 
+def arches():
+    """Those that this build has a JIT for."""
+    found = [arch for arch in ("x86-64", "arm64", "riscv64")
+             if subprocess.run([PROGPACK, "dump", PROGS, "--native", "--arch", arch], timeout=TIMEOUT,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode == 0]
+    assert "x86-64" in found and "riscv64" in found, found
+    return found
+
+
+@test
+def every_arch_is_shown_on_every_machine():
+    shown, _ = progpack("dump", PROGS)
+    for arch in arches():
+        out, err = progpack("dump", PROGS, "--native", "--arch", arch)
+        same(err, "")
+        has(out.splitlines()[1], f"for {arch}, as if it lay there")
+        for line in shown.splitlines():  # the eBPF is all there
+            has(out, line.strip())
+        assert ".byte" not in out, arch
+        # a return for each function, whatever it is called
+        assert len(re.findall(r" ret$", out, re.M)) >= 3 or " .2byte" in out, out
+
+
+@test
+def targets_are_offsets_in_every_arch():
+    for arch in arches():
+        out, _ = progpack("dump", PROGS, "--native", "--arch", arch)
+        if " .2byte" in out:
+            raise Skip("no LLVM here to show RISC-V by")
+        begins = re.search(r"total  \(section .text\):\n.*?  ([0-9a-f]+)  ", out).group(1)
+        calls = re.findall(r"(?:call|bl|jal) #?(?:0x)?([0-9a-f]+)  ; total$", out, re.M)
+        assert calls and set(calls) == {begins}, (arch, begins, calls)
+
+
+@test
+def features_choose_instructions():
+    with_c, _ = progpack("dump", PROGS, "--native", "--arch", "riscv64", "--features", "c")
+    without, _ = progpack("dump", PROGS, "--native", "--arch", "riscv64", "--features", "none")
+    size = [int(re.match(r"; native code: (\d+) bytes", out).group(1)) for out in (with_c, without)]
+    assert size[0] < size[1], size
+    same(progpack("dump", PROGS, "--native", "--arch", "riscv64", "--features", "all")[0].count("\n"),
+         progpack("dump", PROGS, "--native", "--arch", "riscv64")[0].count("\n"))
+
+
+@test
+def sizes_do_not_depend_on_addresses():
+    """Every run lies elsewhere: what is random about addresses must not be in sizes."""
+    for arch in arches():
+        sizes = {progpack("dump", PROGS, "--native", "--arch", arch)[0].split(" bytes")[0]
+                 for _ in range(8)}
+        same(len(sizes), 1, f"{arch}: {sizes}")
+
+
+@test
+def wrong_arches_and_features_are_refused():
+    has(failure("dump", PROGS, "--native", "--arch", "vax"), "no JIT for 'vax'", "riscv64")
+    has(failure("dump", PROGS, "--native", "--arch", "riscv64", "--features", "c,foo"),
+        "riscv64 has no 'foo'", "zba")
+    for args in (("--arch", "riscv64"), ("--native", "--features", "c")):
+        _, err = progpack("dump", PROGS, *args, status=2)
+        has(err, "goes with")
+
+
 main()
