@@ -16,6 +16,7 @@ const struct jit_arch jit_riscv64 = {
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_MAYGOTO | 1u << INSN_CALL |
 		   1u << INSN_EXIT,
 	.feature_names = feature_names,
+	.prepare = rv_find_forms,
 	.prologue = rv_prologue,
 	.zero = rv_zero,
 	.emit =

@@ -70,6 +70,9 @@ enum {
 	RV_ZX = 2, /* zero-extended, as eBPF has it */
 };
 
+/* rv_find_forms - once for a unit: 0 or -ENOMEM */
+int rv_find_forms(struct jit_ctx *jit);
+
 /* rv_form - what is known of eBPF register @r before insn @i */
 unsigned int rv_form(const struct jit_ctx *jit, unsigned int r, uint32_t i);
 
