@@ -69,7 +69,7 @@ static void check_live(const struct live *want)
 
 	assert_int_equal(prog_asm(&prog, want->text), 0);
 	assert_int_equal(flow_init(&flow, &prog.unit), 0);
-	assert_int_equal(flow.live_in[0], want->live_in);
+	assert_int_equal((uint16_t)flow.live_in[0], want->live_in);
 	assert_int_equal(flow.funcs[0].live_in, want->live_in);
 	flow_fini(&flow);
 	prog_fini(&prog);
@@ -202,7 +202,7 @@ static void is_linear_on_backward_chains(void **state)
 		raw[i] = (struct raw){0x05, 0, 0, -2, 0};
 	assert_int_equal(prog_raw(&prog, raw, SLOTS), 0);
 	assert_int_equal(flow_init(&flow, &prog.unit), 0);
-	assert_int_equal(flow.live_in[0], R(0));
+	assert_int_equal((uint16_t)flow.live_in[0], R(0));
 	flow_fini(&flow);
 	prog_fini(&prog);
 	free(raw);
