@@ -5,8 +5,7 @@
  *	[sp + size]		the caller's stack; size is a multiple of 16
  *	[sp + stack ..]		ra, if it calls; callee-saved registers that this function changes
  *	[sp .. sp + stack - 1]	the eBPF frame; sp + stack is r10
- *	[sp]			may_gotos that are left, if it has any: below the frame, part of
- *stack
+ *	[sp]			may_gotos that are left, if it has any: the lowest 8 bytes of stack
  *
  * Every part is there only if the function needs it. There is no red zone below sp (section
  * "Integer Calling Convention"): who has a frame moves sp.

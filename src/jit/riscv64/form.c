@@ -203,8 +203,11 @@ static uint32_t behind(const struct jit_ctx *jit, uint32_t i)
 	case INSN_STORE:
 	case INSN_JUMP:
 	case INSN_BRANCH:
+	case INSN_MAYGOTO:
 	case INSN_EXIT: return forms;
+	case INSN_PACKET:
 	case INSN_CALL:
+	case INSN_CALLX:
 	case INSN_HELPER:
 	case INSN_KINDS: break;
 	}
@@ -244,7 +247,7 @@ static void visit(struct jit_ctx *jit, struct pending *pending, uint32_t i)
 	const struct insn *in = &jit->unit->ins[i];
 	uint32_t forms = behind(jit, i);
 
-	if (in->kind == INSN_JUMP || in->kind == INSN_BRANCH)
+	if (insn_jumps(in))
 		meet(jit, pending, in->target, forms);
 	if (in->kind != INSN_JUMP && in->kind != INSN_EXIT)
 		meet(jit, pending, i + 1, forms);
