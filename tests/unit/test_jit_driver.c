@@ -294,23 +294,20 @@ static void build_all(struct prog *prog)
 }
 
 /* Copied or emitted again: the same bytes, wherever the image lies. */
-static void test_fixed_kinds(void **state)
+static void try_fixed_kinds(const struct jit_arch *arch, const struct prog *prog)
 {
-	struct jit_arch none_fixed = jit_x86_64;
+	struct jit_arch none_fixed = *arch;
 	uintptr_t lo = (uintptr_t)a_helper & ~(uintptr_t)4095;
 	struct fake first = {.rx = lo}, again = {.rx = lo};
 	struct jit_image image, image_again;
-	struct prog prog;
 
-	(void)state;
 	none_fixed.fixed = 0;
-	build_all(&prog);
 	for (int i = 0; i < 2; i++) {
 		struct jit_mem mem = fake_mem(&first, lo, lo + (1 << 20));
 		struct jit_mem mem_again = fake_mem(&again, lo, lo + (1 << 20));
 
-		assert_int_equal(compile_with(&jit_x86_64, &prog, &mem, &image), 0);
-		assert_int_equal(compile_with(&none_fixed, &prog, &mem_again, &image_again), 0);
+		assert_int_equal(compile_with(arch, prog, &mem, &image), 0);
+		assert_int_equal(compile_with(&none_fixed, prog, &mem_again, &image_again), 0);
 		assert_int_equal(image.size, image_again.size);
 		assert_memory_equal(first.rw, again.rw, image.size);
 		assert_int_equal(jit_image_fini(&image, &mem), 0);
@@ -319,6 +316,16 @@ static void test_fixed_kinds(void **state)
 	}
 	free(first.rw);
 	free(again.rw);
+}
+
+static void test_fixed_kinds(void **state)
+{
+	struct prog prog;
+
+	(void)state;
+	build_all(&prog);
+	for (const struct jit_arch *const *arch = jit_arches; *arch; arch++)
+		try_fixed_kinds(*arch, &prog);
 	prog_fini(&prog);
 }
 
