@@ -45,7 +45,7 @@ static const struct cli_command heap_command = {
 		"quarter up to 16 KiB, the same in every arm and run: fills up to a number of live\n"
 		"blocks; churns, which is to free one at random and to make another; calls them all in\n"
 		"random order; drains. Each block is a function that returns a number, and traps behind\n"
-		"it up to the block's size. The arms:\n"
+		"it up to the block's size. Each thread keeps to one CPU, through all of this. The arms:\n"
 		"\n"
 		"  poke, alias        progpack's heap, by its two writers\n"
 		"  malloc             plain memory: what the bookkeeping around every arm costs\n"
@@ -144,16 +144,20 @@ static int plan(struct heap_bench *bench)
 	return err;
 }
 
+/* A churn lasts so long that it is no matter how the scheduler begins it. */
+#define CHURNS_MIN 30000u
+
 /* Each block is replaced twice on average: what a heap looks like after that is no accident. */
 static struct heap_load load_of(const struct heap_bench *bench, const struct heap_row *row)
 {
 	bool quick = bench->settings.quick;
+	uint64_t churns = (quick ? 1u : 2u) * (uint64_t)row->wanted;
 
 	return (struct heap_load){
 		.image = &bench->image,
 		.live = row->wanted,
 		.threads = row->threads,
-		.churns = (quick ? 1u : 2u) * (uint64_t)row->wanted,
+		.churns = churns < CHURNS_MIN ? CHURNS_MIN : churns,
 		.churn_ns = quick ? 250000000 : 4000000000,
 		.kept = &bench->kept[row->arm - heap_arms],
 	};

@@ -17,6 +17,23 @@ const char *const heap_phase_names[HEAP_PHASES] = {"fill", "churn", "drain", "ca
 /* How often a churn looks at the clock. */
 #define CLOCK_OPS 64u
 
+struct worker;
+
+/*
+ * struct crew - the threads of a trial, which live through all of its phases: allocators that give
+ * each thread memory of its own find its blocks in its hands again
+ * @phase: what is done next, the @nth; NULL: go home
+ * @ready: threads that are there for it; none begins before all do run
+ * @done: threads that are through
+ */
+struct crew {
+	pthread_mutex_t lock;
+	pthread_cond_t begin, end;
+	void (*phase)(struct worker *worker);
+	unsigned int nth;
+	uint32_t size, ready, done;
+};
+
 /* A thread and its share of the blocks. */
 struct worker {
 	const struct heap_arm_kind *arm;
@@ -28,8 +45,8 @@ struct worker {
 	uint64_t churns, churn_ns;
 	uint64_t ops, began, ended; /* of the phase */
 	int err;
-	void (*phase)(struct worker *worker);
-	const int *gate;
+	uint32_t number;
+	struct crew *crew;
 	pthread_t thread;
 };
 
@@ -74,50 +91,120 @@ static void drain(struct worker *w)
 	}
 }
 
-/* Threads wait at the gate until all are there. */
-enum { GATE_CLOSED, GATE_OPEN, GATE_GO_HOME };
-
-static int pass_gate(const int *gate)
+/* Two threads that the scheduler has put on one CPU for the few ms of a phase would show nothing.
+ */
+static void keep_to_one_cpu(uint32_t number)
 {
-	int state;
+	cpu_set_t all, own;
+	uint32_t left;
 
-	while ((state = __atomic_load_n(gate, __ATOMIC_ACQUIRE)) == GATE_CLOSED)
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	left = number % (uint32_t)CPU_COUNT(&all);
+	CPU_ZERO(&own);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &all) && !left--)
+			CPU_SET(cpu, &own);
+	}
+	(void)sched_setaffinity(0, sizeof(own), &own);
+}
+
+static void wait_for_others(struct crew *crew)
+{
+	__atomic_fetch_add(&crew->ready, 1, __ATOMIC_ACQ_REL);
+	while (__atomic_load_n(&crew->ready, __ATOMIC_ACQUIRE) < crew->size)
 		sched_yield();
-	return state;
+}
+
+/* The @nth phase, when it is said; NULL: that was the last. */
+static void (*await(struct crew *crew, unsigned int nth))(struct worker *worker)
+{
+	void (*phase)(struct worker * worker);
+
+	pthread_mutex_lock(&crew->lock);
+	while (crew->nth < nth)
+		pthread_cond_wait(&crew->begin, &crew->lock);
+	phase = crew->phase;
+	pthread_mutex_unlock(&crew->lock);
+	return phase;
+}
+
+static void report_done(struct crew *crew)
+{
+	pthread_mutex_lock(&crew->lock);
+	if (++crew->done == crew->size)
+		pthread_cond_signal(&crew->end);
+	pthread_mutex_unlock(&crew->lock);
 }
 
 static void *work(void *arg)
 {
 	struct worker *w = arg;
+	void (*phase)(struct worker * worker);
 
-	if (pass_gate(w->gate) == GATE_GO_HOME)
-		return NULL;
-	w->began = clock_ns();
-	w->phase(w);
-	w->ended = clock_ns();
+	keep_to_one_cpu(w->number);
+	for (unsigned int nth = 1; (phase = await(w->crew, nth)); nth++) {
+		wait_for_others(w->crew);
+		w->began = clock_ns();
+		phase(w);
+		w->ended = clock_ns();
+		report_done(w->crew);
+	}
 	return NULL;
 }
 
-/* Threads also where there is one: libc is faster in processes that never had a second. */
+/* With the lock held. */
+static void begin(struct crew *crew, void (*phase)(struct worker *worker))
+{
+	crew->phase = phase;
+	crew->nth++;
+	crew->ready = crew->done = 0;
+	pthread_cond_broadcast(&crew->begin);
+}
+
 static int run_phase(struct worker *workers, uint32_t n, void (*phase)(struct worker *worker))
 {
-	int gate = GATE_CLOSED, err = 0;
-	uint32_t started = 0;
+	struct crew *crew = workers->crew;
+	int err = 0;
 
+	for (uint32_t i = 0; i < n; i++)
+		workers[i].ops = 0;
+	pthread_mutex_lock(&crew->lock);
+	begin(crew, phase);
+	while (crew->done < crew->size)
+		pthread_cond_wait(&crew->end, &crew->lock);
+	pthread_mutex_unlock(&crew->lock);
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = workers[i].err;
+	return err;
+}
+
+static void send_home(struct crew *crew, struct worker *workers, uint32_t n)
+{
+	pthread_mutex_lock(&crew->lock);
+	begin(crew, NULL);
+	pthread_mutex_unlock(&crew->lock);
+	for (uint32_t i = 0; i < n; i++)
+		pthread_join(workers[i].thread, NULL);
+}
+
+/* Threads also where there is one: libc is faster in processes that never had a second. */
+static int hire(struct crew *crew, struct worker *workers, uint32_t n)
+{
+	uint32_t started = 0;
+	int err = 0;
+
+	crew->size = n;
 	while (started < n && !err) {
 		struct worker *w = &workers[started];
 
-		w->gate = &gate;
-		w->phase = phase;
-		w->ops = 0;
+		w->number = started;
+		w->crew = crew;
 		err = -pthread_create(&w->thread, NULL, work, w);
 		started += !err;
 	}
-	__atomic_store_n(&gate, err ? GATE_GO_HOME : GATE_OPEN, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i < started; i++)
-		pthread_join(workers[i].thread, NULL);
-	for (uint32_t i = 0; i < n && !err; i++)
-		err = workers[i].err;
+	if (err)
+		send_home(crew, workers, started);
 	return err;
 }
 
@@ -211,12 +298,13 @@ static uint32_t call_all(const block_fn *calls, uint32_t n, uint32_t passes)
 
 static int time_calls(const struct worker *workers, uint32_t n, double *ns)
 {
-	uint32_t blocks = count_blocks(workers, n), passes = TRIAL_CALLS / blocks + 1, sum;
-	block_fn *calls = list_calls(workers, n, blocks);
+	uint32_t blocks = count_blocks(workers, n), passes, sum;
+	block_fn *calls = blocks ? list_calls(workers, n, blocks) : NULL;
 	uint64_t start;
 
 	if (!calls)
 		return -ENOMEM;
+	passes = TRIAL_CALLS / blocks + 1;
 	sum = call_all(calls, blocks, 1); /* whatever was touched last */
 	start = clock_ns();
 	sum += call_all(calls, blocks, passes);
@@ -299,6 +387,21 @@ static void drop_all(struct worker *workers, uint32_t n)
 	}
 }
 
+static int with_crew(struct worker *workers, uint32_t n, const struct heap_look *before,
+		     struct heap_trial *trial)
+{
+	struct crew crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
+			    .begin = PTHREAD_COND_INITIALIZER,
+			    .end = PTHREAD_COND_INITIALIZER};
+	int err = hire(&crew, workers, n);
+
+	if (err)
+		return err;
+	err = run_phases(workers, n, before, trial);
+	send_home(&crew, workers, n);
+	return err;
+}
+
 static int with_arm(const struct heap_arm_kind *arm, struct worker *workers, uint32_t n,
 		    const struct heap_look *before, struct heap_trial *trial)
 {
@@ -311,7 +414,7 @@ static int with_arm(const struct heap_arm_kind *arm, struct worker *workers, uin
 		workers[i].arm = arm;
 		workers[i].state = state;
 	}
-	err = run_phases(workers, n, before, trial);
+	err = with_crew(workers, n, before, trial);
 	drop_all(workers, n);
 	arm->close(state);
 	return err;

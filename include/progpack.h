@@ -299,7 +299,7 @@ struct pp_run {
  * pp_walk - show every run of a heap
  * @fn: gets each; non-zero stops the walk. Must not call the heap.
  *
- * The heap's lock is held meanwhile. Return: 0, or what @fn returned.
+ * The heap's locks are held meanwhile. Return: 0, or what @fn returned.
  */
 PP_MUST_USE int pp_walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp_run *run),
 			void *ctx);

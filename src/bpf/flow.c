@@ -4,7 +4,7 @@
  *
  *	live_in[i] = reads(i) | (union of live_in[successors of i] & ~sets(i))
  *
- * The least solution: all sets start empty and only grow, by at most BPF_NREGS bits. One
+ * The least solution: all sets start empty and only grow, by at most 2 * BPF_NREGS bits. One
  * sweep from the last insn to the first solves all but the sources of backward jumps and of calls
  * to functions further up. Where there are any, they are what a list of insns to look at again
  * begins with; another one goes there only when a set that its own depends on has grown, so the
@@ -15,7 +15,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BIT(r) (1u << (r)) /* sets are unsigned int in passing, uint16_t where kept */
+/* Of registers, in unsigned ints; HALVES() has them and their upper halves, as live_in does. */
+#define BIT(r) (1u << (r))
+#define HALVES(set) ((set) | (set) << 16)
 #define R0 BIT(0)
 #define R1_R5 0x003eu
 #define R3_R5 0x0038u
@@ -31,7 +33,7 @@
  */
 struct solver {
 	const struct unit *unit;
-	uint16_t *live_in;
+	uint32_t *live_in;
 	uint32_t *first, *next;
 	uint32_t *again; /* a stack; an insn is on it once at most */
 	uint32_t nagain;
@@ -104,6 +106,60 @@ static unsigned int sets(const struct insn *in)
 	return 0;
 }
 
+/*
+ * Of 64 bits: the low half of most results follows from the low halves of the operands, and @wanted
+ * says whether the upper half of this one matters. A shift's count is in the lowest bits.
+ */
+static unsigned int alu_reads_upper(const struct insn *in, bool wanted)
+{
+	switch (in->op) {
+	case ALU_MOV: return wanted ? operand(in) : 0;
+	case ALU_AND:
+		if ((in->flags & INSN_IMM) && in->imm >= 0)
+			return 0;
+		return wanted ? BIT(in->dst) | operand(in) : 0;
+	case ALU_ADD:
+	case ALU_SUB:
+	case ALU_MUL:
+	case ALU_OR:
+	case ALU_XOR: return wanted ? BIT(in->dst) | operand(in) : 0;
+	case ALU_LSH: return wanted ? BIT(in->dst) : 0;
+	case ALU_RSH:
+	case ALU_ARSH: return BIT(in->dst);
+	default: return BIT(in->dst) | operand(in);
+	}
+}
+
+/* Memory operands: the whole of the address, and of what goes to eight bytes. */
+static unsigned int memory_reads_upper(const struct insn *in)
+{
+	if (in->kind == INSN_LOAD)
+		return BIT(in->src);
+	if (in->bytes < 8)
+		return BIT(in->dst);
+	if (in->kind == INSN_STORE)
+		return BIT(in->dst) | operand(in);
+	return BIT(in->dst) | BIT(in->src) | (in->op == ATOMIC_CMPXCHG ? R0 : 0);
+}
+
+/* Which of what @in reads it reads to the upper end. @behind: what is live after it. */
+static unsigned int reads_upper(const struct unit *unit, const struct insn *in, uint32_t behind)
+{
+	bool wanted = flow_upper(behind) & BIT(in->dst);
+
+	switch ((enum insn_kind)in->kind) {
+	case INSN_ALU: return in->flags & INSN_W64 ? alu_reads_upper(in, wanted) : 0;
+	case INSN_NEG: return (in->flags & INSN_W64) && wanted ? BIT(in->dst) : 0;
+	case INSN_MOVSX: return 0;
+	case INSN_SWAP: return in->bytes == 8 ? BIT(in->dst) : 0;
+	case INSN_LOAD:
+	case INSN_STORE:
+	case INSN_ATOMIC: return memory_reads_upper(in);
+	case INSN_BRANCH: return in->flags & INSN_W64 ? reads(unit, in) : 0;
+	default: return reads(unit, in);
+	}
+}
+
 static bool falls_through(const struct insn *in)
 {
 	return in->kind != INSN_JUMP && in->kind != INSN_EXIT;
@@ -121,17 +177,18 @@ static uint32_t far_of(const struct unit *unit, const struct insn *in)
 	}
 }
 
-static uint16_t solve(const struct solver *s, uint32_t i)
+static uint32_t solve(const struct solver *s, uint32_t i)
 {
 	const struct insn *in = &s->unit->ins[i];
-	unsigned int behind = falls_through(in) ? s->live_in[i + 1] : 0;
-	unsigned int here = reads(s->unit, in);
+	uint32_t behind = falls_through(in) ? s->live_in[i + 1] : 0;
+	uint32_t here = reads(s->unit, in);
 
 	if (insn_jumps(in))
 		behind |= s->live_in[in->target];
-	else if (in->kind == INSN_CALL)
-		here |= s->live_in[far_of(s->unit, in)] & R1_R5;
-	return (uint16_t)(here | (behind & ~sets(in)));
+	here |= reads_upper(s->unit, in, behind) << 16;
+	if (in->kind == INSN_CALL)
+		here |= s->live_in[far_of(s->unit, in)] & HALVES(R1_R5);
+	return here | (behind & ~HALVES(sets(in)));
 }
 
 static void queue(struct solver *s, uint32_t i)
@@ -145,7 +202,7 @@ static void queue(struct solver *s, uint32_t i)
 /* Look at insn @i; if its set grows, those that depend on it from afar are to be looked at. */
 static bool grow(struct solver *s, uint32_t i)
 {
-	uint16_t live = solve(s, i);
+	uint32_t live = solve(s, i);
 
 	if (live == s->live_in[i])
 		return false;
@@ -260,7 +317,7 @@ static void sum_up(struct flow *flow, const struct unit *unit, uint32_t f)
 	const struct func *func = &unit->funcs[f];
 	struct func_flow *sum = &flow->funcs[f];
 
-	sum->live_in = flow->live_in[func->start];
+	sum->live_in = (uint16_t)flow->live_in[func->start];
 	sum->writes = flow_entry_undefined(flow, unit, f);
 	for (uint32_t i = func->start; i < func->end; i++) {
 		uint16_t depth = frame_depth(unit, &unit->ins[i]);

@@ -12,7 +12,11 @@
 #include "bpf/insn.h"
 
 struct flow {
-	uint16_t *live_in; /* by insn: bit r set if r may be read before it is written */
+	/*
+	 * By insn: bit r is set if r may be read before it is written, bit 16 + r if its upper
+	 * half may: if it changes what the program does. A 32-bit operation reads none.
+	 */
+	uint32_t *live_in;
 	struct func_flow {
 		uint16_t live_in; /* at entry: of insn start */
 		uint16_t writes;  /* registers that it changes, flow_entry_undefined() too */
@@ -20,6 +24,12 @@ struct flow {
 		bool loops;       /* it has may_gotos to count */
 	} * funcs;
 };
+
+/* flow_upper - of a set of live_in, the registers whose upper halves are live */
+static inline uint32_t flow_upper(uint32_t live)
+{
+	return live >> 16;
+}
 
 /* flow_init - 0 or -ENOMEM; flow_fini() frees */
 int flow_init(struct flow *flow, const struct unit *unit);

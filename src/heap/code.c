@@ -25,7 +25,7 @@ int code_refuse(struct pp_heap *heap, int err, const char *call, const char *why
 	case -ENOSPC: counter = &stats->fail_space; break;
 	default: break;
 	}
-	heap_failed(heap, counter);
+	heap_failed(counter);
 	return log_error(&heap->mem.log, err, "%s: %s", call, why);
 }
 
@@ -36,7 +36,7 @@ static int refuse_alloc(struct pp_heap *heap, int err)
 	case -ENOSPC: return code_refuse(heap, err, "pp_alloc", "the reservation is full");
 	default: break;
 	}
-	heap_failed(heap, &heap->stats.fail_memory); /* whatever the kernel calls it */
+	heap_failed(&heap->stats.fail_memory); /* whatever the kernel calls it */
 	return log_error(&heap->mem.log, err, "pp_alloc: %s", strerror(-err));
 }
 
@@ -100,42 +100,48 @@ int pp_alloc_with(struct pp_heap *heap, size_t size, const struct pp_block_opts 
 	return alloc_named(heap, size, &own, code);
 }
 
-struct staging *code_claim(struct pp_heap *heap, const struct pp_code *code)
+struct staging *code_claim(struct pp_heap *heap, shard_set held, const struct pp_code *code)
 {
 	size_t chunk = heap_chunk(heap, code->rx);
+	struct shard *shard;
 
 	if (chunk == INDEX_NONE || code->rx != heap_rx(heap, chunk))
 		return NULL;
-	return staging_claim(&heap->open, chunk, code->rw);
+	shard = shard_of(heap, chunk);
+	return held & shard_bit(shard) ? staging_claim(&shard->open, chunk, code->rw) : NULL;
 }
 
-void code_give(struct pp_heap *heap, size_t at, size_t chunks)
+void code_give(struct pp_heap *heap, struct shard *shard, size_t at, size_t chunks)
 {
-	index_give(&heap->index, at, chunks);
-	heap->stats.used -= chunks * PP_CHUNK;
+	index_give(&shard->index, at, chunks);
+	shard->counts.used -= chunks * PP_CHUNK;
+	if (heap_is_limited(heap))
+		__atomic_fetch_sub(&heap->charged, chunks * PP_CHUNK, __ATOMIC_RELAXED);
 }
 
-void code_unlock(struct pp_heap *heap)
+void code_unlock(struct pp_heap *heap, shard_set set)
 {
-	bool surplus = heap_has_surplus(heap);
+	bool surplus = false;
 
-	lock_give(&heap->lock);
+	for (shard_set left = set; left; left &= left - 1)
+		surplus |= heap_has_surplus(heap, heap->shard[__builtin_ctz(left)]);
+	shard_unlock(heap, set);
 	if (surplus)
 		heap_trim(heap);
 }
 
-void code_give_open(struct pp_heap *heap, struct staging *staging)
+void code_give_open(struct pp_heap *heap, struct shard *shard, struct staging *staging)
 {
-	code_give(heap, staging->chunk, staging->size / PP_CHUNK);
-	staging->name = names_take(&heap->names, staging->chunk);
-	heap->stats.blocks--;
-	heap->stats.open--;
+	code_give(heap, shard, staging->chunk, staging->size / PP_CHUNK);
+	staging->name = names_take(&shard->names, staging->chunk);
+	shard->counts.blocks--;
+	shard->counts.open--;
 }
 
 /* Names are free()d, so a buffer that has one is not kept. */
-void code_end(struct pp_heap *heap, struct staging *staging, struct staging **list)
+void code_end(struct shard *shard, struct staging *staging, struct staging **list)
 {
-	if (!staging->name && staging_keep(&heap->open, staging))
+	if (!staging->name && staging_keep(&shard->open, staging))
 		return;
 	staging->next = *list;
 	*list = staging;
@@ -155,20 +161,24 @@ void code_free_list(struct staging *list)
 int pp_abort(struct pp_heap *heap, struct pp_code *code)
 {
 	struct staging *staging, *list = NULL;
+	struct shard *shard;
+	shard_set held;
 	int err = heap_enter(heap);
 
 	if (err)
 		return err;
-	lock_take(&heap->lock);
-	staging = code_claim(heap, code);
+	held = shard_add(heap, 0, code->rx);
+	shard_lock(heap, held);
+	staging = code_claim(heap, held, code);
 	if (!staging) {
-		lock_give(&heap->lock);
+		shard_unlock(heap, held);
 		return code_refuse(heap, -ESTALE, "pp_abort", "not an open block");
 	}
-	code_give_open(heap, staging);
-	code_end(heap, staging, &list);
-	heap->stats.aborts++;
-	code_unlock(heap);
+	shard = shard_of(heap, staging->chunk);
+	code_give_open(heap, shard, staging);
+	code_end(shard, staging, &list);
+	shard->counts.aborts++;
+	code_unlock(heap, held);
 	code->rw = NULL;
 	code_free_list(list);
 	return 0;

@@ -12,13 +12,20 @@
 
 #include <errno.h>
 
-/* With the lock held: all of them, or none and NULL. */
-static struct staging *claim_all(struct pp_heap *heap, const struct pp_code *codes, size_t n)
+/* Blocks of a batch, which may lie in several shards. */
+struct batch {
+	struct staging *list;
+	shard_set shards; /* of all of them */
+};
+
+/* With the locks held: all of them, or none and NULL. */
+static struct staging *claim_all(struct pp_heap *heap, shard_set held, const struct pp_code *codes,
+				 size_t n)
 {
 	struct staging *list = NULL, **end = &list;
 
 	for (size_t i = 0; i < n; i++) {
-		struct staging *staging = code_claim(heap, &codes[i]);
+		struct staging *staging = code_claim(heap, held, &codes[i]);
 
 		*end = staging;
 		if (!staging)
@@ -31,7 +38,7 @@ static struct staging *claim_all(struct pp_heap *heap, const struct pp_code *cod
 	while (list) {
 		struct staging *next = list->next;
 
-		staging_put(&heap->open, list);
+		staging_put(&shard_of(heap, list->chunk)->open, list);
 		list = next;
 	}
 	return NULL;
@@ -48,26 +55,27 @@ static int check_all(const struct staging *list, const size_t *used)
 	return 0;
 }
 
-static void give_all(struct pp_heap *heap, struct staging *list, uint64_t *counter)
+static void give_all(struct pp_heap *heap, const struct batch *batch, uint64_t *counter)
 {
-	struct staging *ended = NULL;
+	struct staging *list = batch->list, *ended = NULL;
 
-	lock_take(&heap->lock);
+	heap_failed(counter);
+	shard_lock(heap, batch->shards);
 	while (list) {
+		struct shard *shard = shard_of(heap, list->chunk);
 		struct staging *next = list->next;
 
-		code_give_open(heap, list);
-		code_end(heap, list, &ended);
+		code_give_open(heap, shard, list);
+		code_end(shard, list, &ended);
 		list = next;
 	}
-	++*counter;
-	code_unlock(heap);
+	code_unlock(heap, batch->shards);
 	code_free_list(ended);
 }
 
-static int refuse_emitted(struct pp_heap *heap, struct staging *list, int err)
+static int refuse_emitted(struct pp_heap *heap, const struct batch *batch, int err)
 {
-	give_all(heap, list, &heap->stats.fail_args);
+	give_all(heap, batch, &heap->stats.fail_args);
 	return log_error(&heap->mem.log, err, "pp_finalize: %s",
 			 err == -EINVAL ? "used is not 1 .. the block's size"
 					: "bytes were emitted past the end of the buffer");
@@ -92,12 +100,14 @@ static int copy_all(struct pp_heap *heap, const struct staging *list, const size
 /* Chunks that may hold half of a block, and cannot be filled, are dying for good. */
 static void condemn_for_good(struct pp_heap *heap, struct staging *staging)
 {
-	lock_take(&heap->lock);
-	bitmap_set(heap->index.dying, staging->chunk, 1);
-	bitmap_clear(heap->index.open, staging->chunk, 1);
-	staging->name = names_take(&heap->names, staging->chunk);
-	heap->stats.open--;
-	lock_give(&heap->lock);
+	struct shard *shard = shard_of(heap, staging->chunk);
+
+	lock_take(&shard->lock);
+	bitmap_set(shard->index.dying, staging->chunk, 1);
+	bitmap_clear(shard->index.open, staging->chunk, 1);
+	staging->name = names_take(&shard->names, staging->chunk);
+	shard->counts.open--;
+	lock_give(&shard->lock);
 	staging->next = NULL;
 	code_free_list(staging);
 }
@@ -126,68 +136,74 @@ static struct staging *fill_all(struct pp_heap *heap, struct staging *list)
 }
 
 /* The chunks behind the code become free: they hold the traps that they always held. */
-static void settle(struct pp_heap *heap, const struct staging *staging, struct pp_code *code,
-		   size_t used)
+static void settle(struct pp_heap *heap, struct shard *shard, const struct staging *staging,
+		   size_t keep)
 {
-	size_t all = staging->size / PP_CHUNK, keep = to_chunks(used);
+	size_t all = staging->size / PP_CHUNK;
 
-	bitmap_clear(heap->index.open, staging->chunk, 1);
+	bitmap_clear(shard->index.open, staging->chunk, 1);
 	if (all > keep)
-		code_give(heap, staging->chunk + keep, all - keep);
-	heap->stats.open--;
-	heap->stats.finalizes++;
-	heap->stats.copies++;
-	code->size = keep * PP_CHUNK;
+		code_give(heap, shard, staging->chunk + keep, all - keep);
+	shard->counts.open--;
+	shard->counts.finalizes++;
+	shard->counts.copies++;
 }
 
-static void settle_all(struct pp_heap *heap, struct staging *list, struct pp_code *codes,
+static void settle_all(struct pp_heap *heap, const struct batch *batch, struct pp_code *codes,
 		       const size_t *used)
 {
-	struct staging *ended = NULL;
+	struct staging *list = batch->list, *ended = NULL;
 
-	lock_take(&heap->lock);
+	shard_lock(heap, batch->shards);
+	shard_of(heap, list->chunk)->counts.syncs++;
 	while (list) {
+		struct shard *shard = shard_of(heap, list->chunk);
 		struct staging *next = list->next;
+		size_t keep = to_chunks(*used++);
 
-		settle(heap, list, codes++, *used++);
-		code_end(heap, list, &ended);
+		settle(heap, shard, list, keep);
+		code_end(shard, list, &ended);
+		codes++->size = keep * PP_CHUNK;
 		list = next;
 	}
-	heap->stats.syncs++;
-	code_unlock(heap);
+	code_unlock(heap, batch->shards);
 	code_free_list(ended);
 }
 
-static int finalize_claimed(struct pp_heap *heap, struct staging *list, struct pp_code *codes,
+static int finalize_claimed(struct pp_heap *heap, struct batch *batch, struct pp_code *codes,
 			    const size_t *used)
 {
-	int err = check_all(list, used);
+	int err = check_all(batch->list, used);
 
 	if (err)
-		return refuse_emitted(heap, list, err);
-	err = copy_all(heap, list, used);
-	if (err)
-		give_all(heap, fill_all(heap, list), &heap->stats.fail_write);
-	else
-		settle_all(heap, list, codes, used);
+		return refuse_emitted(heap, batch, err);
+	err = copy_all(heap, batch->list, used);
+	if (!err) {
+		settle_all(heap, batch, codes, used);
+		return 0;
+	}
+	batch->list = fill_all(heap, batch->list);
+	give_all(heap, batch, &heap->stats.fail_write);
 	return err;
 }
 
 int pp_finalize_batch(struct pp_heap *heap, struct pp_code *codes, const size_t *used, size_t n)
 {
-	struct staging *list;
+	struct batch batch = {0};
 	int err = heap_enter_writing(heap);
 
 	if (err || !n)
 		return err;
-	lock_take(&heap->lock);
-	list = claim_all(heap, codes, n);
-	lock_give(&heap->lock);
-	if (!list)
+	for (size_t i = 0; i < n; i++)
+		batch.shards = shard_add(heap, batch.shards, codes[i].rx);
+	shard_lock(heap, batch.shards);
+	batch.list = claim_all(heap, batch.shards, codes, n);
+	shard_unlock(heap, batch.shards);
+	if (!batch.list)
 		return code_refuse(heap, -ESTALE, "pp_finalize", "not an open block");
 	for (size_t i = 0; i < n; i++)
 		codes[i].rw = NULL;
-	return finalize_claimed(heap, list, codes, used);
+	return finalize_claimed(heap, &batch, codes, used);
 }
 
 int pp_finalize(struct pp_heap *heap, struct pp_code *code, size_t used)

@@ -50,12 +50,12 @@ static void lock_heap(struct pp_heap *heap)
 {
 	pthread_mutex_lock(&heap->grow);
 	pthread_mutex_lock(&heap->patch);
-	lock_take(&heap->lock);
+	shard_lock(heap, shard_all(heap));
 }
 
 static void unlock_heap(struct pp_heap *heap)
 {
-	lock_give(&heap->lock);
+	shard_unlock(heap, shard_all(heap));
 	pthread_mutex_unlock(&heap->patch);
 	pthread_mutex_unlock(&heap->grow);
 }
@@ -65,7 +65,18 @@ static void renew_locks(struct pp_heap *heap)
 {
 	pthread_mutex_init(&heap->grow, NULL);
 	pthread_mutex_init(&heap->patch, NULL);
-	heap->lock = (struct lock){0};
+	for (unsigned int i = 0; i < heap->shards; i++) {
+		heap->shard[i]->lock = (struct lock){0};
+		heap->shard[i]->patched = INDEX_NONE;
+	}
+}
+
+static void rebuild_indices(struct pp_heap *heap)
+{
+	for (unsigned int i = 0; i < heap->shards; i++) {
+		if (heap->shard[i]->lock.held)
+			index_rebuild(&heap->shard[i]->index);
+	}
 }
 
 /* Call @see for the grown part of each pack and its place in the snapshot, until it fails. */
@@ -126,8 +137,10 @@ static void declare_alive(struct pp_heap *heap)
 /* Private memory is copied on write, page by page, by parent and child: huge pages fall apart. */
 static void forget_huge(struct index *ix)
 {
-	for (size_t p = 0; p <= ix->highest; p++)
-		ix->pack[p].huge = false;
+	for (size_t p = 0; p < ix->packs; p++) {
+		if (ix->pack[p].grown)
+			ix->pack[p].huge = false;
+	}
 }
 
 static void before_fork(void)
@@ -240,11 +253,9 @@ static void revive(struct pp_heap *heap)
 		fork->lost = true;
 		return;
 	}
-	if (heap->lock.held)
-		index_rebuild(&heap->index);
+	rebuild_indices(heap);
 	heap_recount(heap); /* packs come and go without the lock */
 	renew_locks(heap);
-	heap->patched = INDEX_NONE;
 	forget_huge(&heap->index);
 	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);
 }

@@ -98,6 +98,7 @@ static void unreserve(struct pp_heap *heap)
 	if (!heap->fork.lost)
 		unmap_reservation(&heap->mem, &heap->index);
 	free(heap->mem.pack);
+	shard_fini_all(heap);
 	names_fini(&heap->names);
 	index_fini(&heap->index);
 }
@@ -163,6 +164,16 @@ static void unmap_all(struct pp_heap *heap)
 	pthread_mutex_destroy(&heap->grow);
 }
 
+/* More than CPUs would be of no use; a second one lets who finds the first locked go on. */
+static unsigned int most_shards(size_t packs)
+{
+	unsigned int cpus = os_cpus(), most = cpus < SHARDS_MAX ? cpus : SHARDS_MAX;
+
+	if (most < 2)
+		most = 2;
+	return packs < most ? (unsigned int)packs : most;
+}
+
 static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 {
 	int err;
@@ -176,8 +187,9 @@ static int heap_init(struct pp_heap *heap, const struct pp_opts *opts)
 	err = reserve_most(heap, opts);
 	if (err)
 		return err;
-	index_grow(&heap->index, 0, PACK_STEP_CHUNKS);
-	heap->patched = INDEX_NONE;
+	heap->shards_max = most_shards(heap->index.packs);
+	shard_init_first(heap);
+	index_grow(&heap->first.index, 0, PACK_STEP_CHUNKS);
 	heap->stats.writer = heap->mem.writer->id;
 	heap->stats.reserved = heap->mem.size;
 	heap->stats.limit = opts->limit;
@@ -221,9 +233,10 @@ int pp_heap_new(const struct pp_opts *opts, struct pp_heap **out)
 	if (err)
 		return err;
 	log = log_of(&own);
-	heap = calloc(1, sizeof(*heap));
+	heap = aligned_alloc(SHARD_ALIGN, sizeof(*heap));
 	if (!heap)
 		return log_error(&log, -ENOMEM, "no memory for a heap");
+	memset(heap, 0, sizeof(*heap));
 	err = heap_init(heap, &own);
 	if (err) {
 		free(heap);
@@ -240,16 +253,8 @@ void pp_heap_free(struct pp_heap *heap)
 		return;
 	(void)heap_enter(heap);
 	fork_fini(heap);
-	staging_free_all(&heap->open);
 	unmap_all(heap);
 	free(heap);
-}
-
-void heap_failed(struct pp_heap *heap, uint64_t *counter)
-{
-	lock_take(&heap->lock);
-	++*counter;
-	lock_give(&heap->lock);
 }
 
 int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heap.h - a heap: one reservation, its index, its open blocks and its figures
+ * heap.h - a heap: one reservation, its memory and its shards
  *
- * Three locks, `grow` or `patch` before `lock`:
- *	lock	index, patched, open, names, limit and stats; held for a few loads and stores, never
- *		over a system call, a copy or the caller's log function
- *	grow	held by the one thread that maps, unmaps or collapses packs
+ * Locks, `grow` or `patch` before those of shards:
+ *	shard's	its view of the index, patched, open, names and counts (shard.h); held for a few
+ *		loads and stores, never over a system call, a copy or the caller's log function
+ *	grow	held by the one thread that maps, unmaps or collapses packs, passes them to another
+ *		shard, or adds a shard; so what is mapped changes with both locks held, and may be
+ *		read with either
  *	patch	held by the one thread that patches live code
+ * `stats` and `charged` are changed atomically: failures and limits concern all shards.
  * The caller's log function is called with none of them held: what is to be said under the two
  * mutexes is said after (log_hold() in base/log.h).
  * Chunks that are taken out of the index belong to the thread that took them, so that writing
@@ -18,9 +21,8 @@
 #include "heap/fork.h"
 #include "heap/index.h"
 #include "heap/names.h"
-#include "heap/staging.h"
+#include "heap/shard.h"
 #include "heap/writer.h"
-#include "os/lock.h"
 #include "os/os.h"
 
 #include <progpack.h>
@@ -29,14 +31,16 @@
 struct pp_heap {
 	pthread_mutex_t grow;
 	pthread_mutex_t patch;
-	struct lock lock;
-	struct index index;
-	size_t patched; /* the block that pp_patch() is changing: its first chunk, or INDEX_NONE */
-	struct staging_table open;
+	struct index index; /* what all shards have in common; to find free chunks, ask theirs */
 	struct names names;
-	struct pp_stats stats; /* but for what pp_stats() works out */
 	struct memory mem;
 	struct fork_state fork;
+	struct shard *shard[SHARDS_MAX];
+	unsigned int shards, shards_max;
+	struct pp_stats stats; /* but for what pp_stats() works out, and what shards count */
+	_Alignas(64) uint64_t
+		charged; /* bytes of blocks, where there is a limit that could be reached */
+	struct shard first;
 };
 
 /*
@@ -51,8 +55,8 @@ int heap_open(struct pp_heap *heap, size_t chunks, size_t align, struct name *na
 /* heap_start - grow the first pack as the heap's flags want it, before anybody knows the heap */
 int heap_start(struct pp_heap *heap);
 
-/* heap_has_surplus - with the lock held: is there a pack to return? heap_trim - return them */
-bool heap_has_surplus(const struct pp_heap *heap);
+/* heap_has_surplus - with its lock held: has it a pack to return? heap_trim - return them */
+bool heap_has_surplus(const struct pp_heap *heap, const struct shard *shard);
 void heap_trim(struct pp_heap *heap);
 
 static inline uint8_t *heap_rx(const struct pp_heap *heap, size_t chunk)
@@ -82,8 +86,17 @@ static inline bool heap_is_in_child(const struct pp_heap *heap)
 int heap_enter(const struct pp_heap *heap);
 int heap_enter_writing(struct pp_heap *heap);
 
-/* heap_failed - count one more failure; @counter is one of heap->stats */
-void heap_failed(struct pp_heap *heap, uint64_t *counter);
+/* heap_failed - count one more failure; @counter is one of a heap's stats' */
+static inline void heap_failed(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* heap_is_limited - can there be more blocks than opts.limit allows? */
+static inline bool heap_is_limited(const struct pp_heap *heap)
+{
+	return heap->stats.limit && heap->stats.limit < heap->stats.reserved;
+}
 
 /* heap_recount - work out again what the figures say of the index, which somebody was changing */
 void heap_recount(struct pp_heap *heap);

@@ -38,6 +38,29 @@ int index_init(struct index *ix, size_t packs)
 	return 0;
 }
 
+int index_share(struct index *view, const struct index *ix, uint8_t id)
+{
+	size_t leaves = ix->packs * PACK_LEAVES, size = round_to_page(runs_bytes(leaves));
+	void *memory;
+	int err = os_map_rw(size, &memory);
+
+	if (err)
+		return err;
+	os_want_small(memory, size);
+	*view = *ix;
+	view->id = id;
+	view->memory = memory;
+	view->size = size;
+	view->highest = view->empty = view->idle = 0;
+	runs_init(&view->runs, leaves, memory);
+	return 0;
+}
+
+static bool owns(const struct index *ix, size_t p)
+{
+	return index_owner(ix, p) == ix->id;
+}
+
 void index_fini(struct index *ix)
 {
 	os_unmap(ix->memory, ix->size);
@@ -137,14 +160,15 @@ void index_grow(struct index *ix, size_t p, size_t chunks)
 
 static void lower_highest(struct index *ix)
 {
-	while (ix->highest && !ix->pack[ix->highest].grown)
+	while (ix->highest && !(owns(ix, ix->highest) && ix->pack[ix->highest].grown))
 		ix->highest--;
 }
 
 void index_leave(struct index *ix, size_t p)
 {
 	ix->empty--;
-	ix->pack[p] = (struct index_pack){0};
+	ix->pack[p].grown = ix->pack[p].free = 0;
+	ix->pack[p].huge = false;
 	refresh(ix, p * PACK_LEAVES);
 	lower_highest(ix);
 }
@@ -159,28 +183,43 @@ static size_t count_free(const struct index *ix, size_t p)
 	return free;
 }
 
-/* Used chunks behind a free one that start no block: the rest of a give, which are traps. */
-static void end_give(struct index *ix)
+/* It starts no block: does it belong to the one that ends the pack in front? */
+static bool is_continued(const struct index *ix, size_t at)
 {
-	size_t all = (ix->highest + 1) * PACK_CHUNKS, at = bitmap_next_one(ix->used, 0, all);
+	return at && at % PACK_CHUNKS == 0 && bitmap_get(ix->used, at - 1);
+}
 
-	while (at < all) {
-		if (!bitmap_get(ix->first, at))
+/* Used chunks behind a free one that start no block: the rest of a give, which are traps. */
+static void end_give(struct index *ix, size_t p)
+{
+	size_t end = (p + 1) * PACK_CHUNKS, at = bitmap_next_one(ix->used, p * PACK_CHUNKS, end);
+
+	while (at < end) {
+		if (!bitmap_get(ix->first, at) && !is_continued(ix, at))
 			bitmap_clear(ix->used, at, index_size(ix, at));
-		at = bitmap_next_one(ix->used, bitmap_next_zero(ix->used, at, all), all);
+		at = bitmap_next_one(ix->used, bitmap_next_zero(ix->used, at, end), end);
 	}
+}
+
+static void rebuild_pack(struct index *ix, size_t p)
+{
+	ix->pack[p].free = (uint32_t)count_free(ix, p);
+	ix->empty += index_is_empty(ix, p);
+	for (size_t leaf = 0; leaf < PACK_LEAVES; leaf++)
+		refresh(ix, p * PACK_LEAVES + leaf);
 }
 
 /* No pack above `highest` has anything, at no moment of a change. */
 void index_rebuild(struct index *ix)
 {
-	end_give(ix);
 	ix->empty = 0;
 	for (size_t p = 0; p <= ix->highest; p++) {
-		ix->pack[p].free = (uint32_t)count_free(ix, p);
-		ix->empty += index_is_empty(ix, p);
-		for (size_t leaf = 0; leaf < PACK_LEAVES; leaf++)
-			refresh(ix, p * PACK_LEAVES + leaf);
+		if (owns(ix, p))
+			end_give(ix, p);
+	}
+	for (size_t p = 0; p <= ix->highest; p++) {
+		if (owns(ix, p))
+			rebuild_pack(ix, p);
 	}
 	lower_highest(ix);
 }
@@ -230,9 +269,12 @@ static size_t find_within_packs(const struct index *ix, size_t chunks)
 /* Free chunks at the start of a pack; with @grow, those that may be had count too. */
 static size_t head(const struct index *ix, size_t p, bool grow)
 {
-	size_t start = p * PACK_CHUNKS, end = grown_end(ix, start);
-	size_t stop = bitmap_next_one(ix->used, start, end);
+	size_t start = p * PACK_CHUNKS, end, stop;
 
+	if (!owns(ix, p))
+		return grow && !ix->pack[p].grown ? PACK_CHUNKS : 0;
+	end = grown_end(ix, start);
+	stop = bitmap_next_one(ix->used, start, end);
 	return grow && stop == end ? PACK_CHUNKS : stop - start;
 }
 

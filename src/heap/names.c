@@ -26,6 +26,11 @@ int names_init(struct names *names, size_t chunks)
 	return 0;
 }
 
+struct names names_share(const struct names *names)
+{
+	return (struct names){.list = names->list, .lists = names->lists};
+}
+
 void names_fini(struct names *names)
 {
 	for (size_t i = 0; names->count && i < names->lists; i++) {

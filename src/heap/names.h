@@ -6,8 +6,8 @@
  * takes as many steps at most to find one, however many there are; and what is known of a pack's
  * names is one page, which is zero, and takes no memory, before it has any.
  *
- * Lock: the heap's. A name that is in no list is its owner's, so that it is made before the lock
- * is taken, and freed after.
+ * Lock: that of the shard whose pack the chunk is in; each shard counts its own. A name that is in
+ * no list is its owner's, so that it is made before the lock is taken, and freed after.
  */
 #ifndef HEAP_NAMES_H
 #define HEAP_NAMES_H
@@ -25,12 +25,15 @@ struct name {
 struct names {
 	struct name **list;
 	size_t lists;
-	size_t count; /* none: nobody looks at a list */
+	size_t count; /* of the shard's; none: nobody looks at a list */
 };
 
-/* names_init - for a heap of @chunks chunks: 0, or -ENOMEM */
+/* names_init - for a heap of @chunks chunks: 0, or -ENOMEM; names_fini - and all names in it */
 int names_init(struct names *names, size_t chunks);
 void names_fini(struct names *names);
+
+/* names_share - the same lists, and no name yet: for one more shard; needs no end */
+struct names names_share(const struct names *names);
 
 /* name_new - a copy of @text; NULL without memory. name_free(NULL) is fine. */
 struct name *name_new(const char *text);

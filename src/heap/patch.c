@@ -3,7 +3,7 @@
  * patch.c - change bytes of a live block while threads run it
  *
  * Patches are made one at a time, so that two of one word do not lose each other. Meanwhile the
- * heap remembers the block: its memory cannot be freed, and given to another block, before the
+ * block's shard remembers it: its memory cannot be freed, and given to another block, before the
  * bytes have arrived. pp_free() says -EBUSY then. In a child of fork() nobody is patching.
  */
 #include "heap/code.h"
@@ -14,60 +14,61 @@
 
 #define WORD 8u
 
-/* With the lock held: the first chunk of the live block that holds the bytes, or INDEX_NONE. */
-static size_t find_live(const struct pp_heap *heap, const void *at, size_t size)
+/* With the shard's lock held: the first chunk of the live block that holds the bytes, or
+ * INDEX_NONE. */
+static size_t find_live(const struct shard *shard, size_t chunk, size_t last)
 {
-	const struct index *ix = &heap->index;
-	size_t chunk = heap_chunk(heap, at),
-	       last = heap_chunk(heap, (const uint8_t *)at + size - 1);
-	size_t first = chunk == INDEX_NONE ? INDEX_NONE : index_block(ix, chunk);
+	const struct index *ix = &shard->index;
+	size_t first = shard_owns(shard, chunk) ? index_block(ix, chunk) : INDEX_NONE;
 
 	if (first == INDEX_NONE || bitmap_get(ix->open, first) || bitmap_get(ix->dying, first))
 		return INDEX_NONE;
 	return last < first + index_size(ix, first) ? first : INDEX_NONE;
 }
 
-static bool mark(struct pp_heap *heap, const void *at, size_t size)
+/* The shard of the live block that holds the bytes, which remembers it; NULL if there is none. */
+static struct shard *mark(struct pp_heap *heap, const uint8_t *at, size_t size)
 {
-	size_t block;
+	size_t chunk = heap_chunk(heap, at), last = heap_chunk(heap, at + size - 1), block;
+	struct shard *shard;
 
-	lock_take(&heap->lock);
-	block = find_live(heap, at, size);
-	heap->patched = block;
-	lock_give(&heap->lock);
-	return block != INDEX_NONE;
+	if (chunk == INDEX_NONE)
+		return NULL;
+	shard = shard_of(heap, chunk);
+	lock_take(&shard->lock);
+	block = find_live(shard, chunk, last);
+	shard->patched = block;
+	lock_give(&shard->lock);
+	return block == INDEX_NONE ? NULL : shard;
 }
 
-static void unmark(struct pp_heap *heap, int err)
+static void unmark(struct shard *shard, int err)
 {
-	struct pp_stats *stats = &heap->stats;
-
-	lock_take(&heap->lock);
-	heap->patched = INDEX_NONE;
+	lock_take(&shard->lock);
+	shard->patched = INDEX_NONE;
 	if (!err) {
-		stats->patches++;
-		stats->syncs++;
-	} else if (err == -ENOTSUP) {
-		stats->fail_args++;
-	} else {
-		stats->fail_write++;
+		shard->counts.patches++;
+		shard->counts.syncs++;
 	}
-	lock_give(&heap->lock);
+	lock_give(&shard->lock);
 }
 
 /* With `patch` held. */
 static int patch(struct pp_heap *heap, uint8_t *at, const uint8_t *bytes, size_t size)
 {
+	struct shard *shard = mark(heap, at, size);
 	int err;
 
-	if (!mark(heap, at, size))
+	if (!shard)
 		return code_refuse(heap, -ENOENT, "pp_patch", "not in a live block");
 	err = heap->mem.writer->patch(&heap->mem, at, bytes, size);
 	if (!err) {
 		cpu_flush(at, size);
 		cpu_sync_live();
 	}
-	unmark(heap, err);
+	unmark(shard, err);
+	if (err)
+		heap_failed(err == -ENOTSUP ? &heap->stats.fail_args : &heap->stats.fail_write);
 	return err;
 }
 
@@ -83,7 +84,7 @@ int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size_t size)
 				   "not 1 .. 8 bytes of an aligned word");
 	err = cpu_can_sync_live();
 	if (err) {
-		heap_failed(heap, &heap->stats.fail_write);
+		heap_failed(&heap->stats.fail_write);
 		return log_error(&heap->mem.log, err,
 				 "pp_patch: no membarrier to synchronise cores");
 	}

@@ -27,13 +27,19 @@ static size_t run_at(const struct pp_heap *heap, size_t at, struct pp_run *run)
 	if (at % PACK_CHUNKS < ix->pack[p].grown)
 		end = grown_run(ix, p, at, &run->state);
 	if (run->state == PP_RUN_OPEN || run->state == PP_RUN_LIVE)
-		run->name = names_get(&heap->names, at);
+		run->name = names_get(&shard_of(heap, at)->names, at);
 	run->size = (end - at) * PP_CHUNK;
 	return end;
 }
 
-static int walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp_run *run),
-		void *ctx)
+/* Packs of shards that are younger than the walk are not looked at. */
+static bool is_mapped(const struct pp_heap *heap, shard_set held, size_t p)
+{
+	return held & shard_bit(shard_of(heap, p * PACK_CHUNKS)) && heap->index.pack[p].grown;
+}
+
+static int walk(const struct pp_heap *heap, shard_set held,
+		int (*fn)(void *ctx, const struct pp_run *run), void *ctx)
 {
 	size_t at = 0, all = index_chunks(&heap->index);
 	int stop = 0;
@@ -41,7 +47,7 @@ static int walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp
 	while (at < all && !stop) {
 		struct pp_run run;
 
-		if (!heap->index.pack[at / PACK_CHUNKS].grown) {
+		if (!is_mapped(heap, held, at / PACK_CHUNKS)) {
 			at = (at / PACK_CHUNKS + 1) * PACK_CHUNKS;
 			continue;
 		}
@@ -51,16 +57,16 @@ static int walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp
 	return stop;
 }
 
-/* const promises that the heap's blocks stay as they are; its lock is ours to take. */
 int pp_walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp_run *run), void *ctx)
 {
-	struct lock *lock = &((struct pp_heap *)(uintptr_t)heap)->lock;
 	int stop = heap_enter(heap);
+	shard_set all;
 
 	if (stop)
 		return stop;
-	lock_take(lock);
-	stop = walk(heap, fn, ctx);
-	lock_give(lock);
+	all = shard_all(heap);
+	shard_lock(heap, all);
+	stop = walk(heap, all, fn, ctx);
+	shard_unlock(heap, all);
 	return stop;
 }

@@ -319,6 +319,7 @@ static void compile_fini(struct compile *c)
 	free(c->jit.entry);
 	free(c->jit.inner);
 	free(c->jit.has_calls);
+	free(c->jit.own);
 	free(c->guess_entry);
 	free(c->scratch);
 	free(c->kept.bytes);
@@ -345,7 +346,7 @@ static int compile_init(struct compile *c)
 		return -ENOMEM;
 	for (uint32_t f = 0; f < unit->nfuncs; f++)
 		c->jit.has_calls[f] = has_calls(unit, &unit->funcs[f]);
-	return 0;
+	return c->jit.arch->prepare ? c->jit.arch->prepare(&c->jit) : 0;
 }
 
 static int compile_run(struct compile *c, const struct log *log, struct jit_image *image)

@@ -66,6 +66,7 @@ struct jit_frame {
  * @exit: the insn of this function whose code is the shared way out, or JIT_NONE so far
  * @insn: the one being emitted
  * @faults: where its entries go, in rw; NULL while sizing, when they are only counted
+ * @own: what arch->prepare() found out; one block from malloc(), that the driver frees
  */
 struct jit_ctx {
 	const struct jit_arch *arch;
@@ -86,6 +87,7 @@ struct jit_ctx {
 	uint32_t insn;
 	uint8_t *faults;
 	uint32_t nfaults;
+	void *own;
 };
 
 #define JIT_NONE UINT32_MAX
@@ -144,6 +146,7 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
  * @fixed: mask of kinds whose bytes follow from insn, flow and function alone, not from where they
  *	are or what is around them: they are emitted once, and copied; 0 is always right
  * @feature_names: what CPUs of the arch may or may not have, by bit of jit_ctx.features, then NULL
+ * @prepare: NULL, or called before the first pass; 0 or -ENOMEM
  * @prologue: of function jit->func
  * @emit: by kind; insn number @i. The driver zeroes flow_undefined() registers through @zero.
  * @zero: registers of a mask := 0
@@ -155,6 +158,7 @@ struct jit_arch {
 	uint32_t relaxes;
 	uint32_t fixed;
 	const char *const *feature_names;
+	int (*prepare)(struct jit_ctx *jit);
 	void (*prologue)(struct jit_ctx *jit);
 	void (*zero)(struct jit_ctx *jit, uint16_t mask);
 	void (*emit[INSN_KINDS])(struct jit_ctx *jit, const struct insn *in, uint32_t i);

@@ -7,14 +7,14 @@
 
 #define SPINS 200
 
-static int is_free_soon(const struct lock *lock)
+static bool is_free_soon(const struct lock *lock)
 {
 	for (int i = 0; i < SPINS; i++) {
 		if (!__atomic_load_n(&lock->held, __ATOMIC_RELAXED))
-			return 1;
+			return true;
 		cpu_relax();
 	}
-	return 0;
+	return false;
 }
 
 void lock_pause(void)
@@ -24,10 +24,13 @@ void lock_pause(void)
 	nanosleep(&nap, NULL);
 }
 
+bool lock_spin(struct lock *lock)
+{
+	return is_free_soon(lock) && lock_try(lock);
+}
+
 void lock_wait(struct lock *lock)
 {
-	do {
-		if (!is_free_soon(lock))
-			lock_pause();
-	} while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE));
+	while (!lock_spin(lock))
+		lock_pause();
 }

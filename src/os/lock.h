@@ -11,6 +11,7 @@
 #ifndef OS_LOCK_H
 #define OS_LOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lock {
@@ -22,9 +23,17 @@ void lock_wait(struct lock *lock);
 /* lock_pause - sleep for 50 us */
 void lock_pause(void);
 
+/* lock_spin - take it if it becomes free within about a section's time */
+bool lock_spin(struct lock *lock);
+
+static inline bool lock_try(struct lock *lock)
+{
+	return !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+}
+
 static inline void lock_take(struct lock *lock)
 {
-	if (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+	if (!lock_try(lock))
 		lock_wait(lock);
 }
 

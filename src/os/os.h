@@ -19,6 +19,9 @@
 
 size_t os_page_size(void);
 
+/* os_cpus - how many this process may run on; UINT_MAX if the kernel does not say */
+unsigned int os_cpus(void);
+
 /*
  * os_reserve - take @size bytes of addresses, aligned to OS_HUGE, that fault on any access
  * @near: wanted within branch reach of it; NULL for anywhere. Only a wish.

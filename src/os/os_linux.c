@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -37,6 +39,13 @@
 size_t os_page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+unsigned int os_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? UINT_MAX : (unsigned int)CPU_COUNT(&set);
 }
 
 /* Over RLIMIT_MEMLOCK after mlockall(MCL_FUTURE) is -EAGAIN: less would do, as of other memory. */

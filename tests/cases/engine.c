@@ -322,7 +322,7 @@ static int run_baseline(struct program *program, const struct arena *arena, unsi
 /* An emulator may have what its kernel interface cannot tell: then the environment does. */
 static unsigned int cpu_features(void)
 {
-	const char *told = getenv("CASES_FEATURES");
+	const char *told = getenv("PROGPACK_TEST_FEATURES");
 
 	return told ? (unsigned int)strtoul(told, NULL, 0) : jit_host_features();
 }

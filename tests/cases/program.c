@@ -22,7 +22,7 @@ static uint64_t help_mix(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uin
 	return r1 + 3 * r2 + 5 * r3 + 7 * r4 + 11 * r5;
 }
 
-/* System V ABI, AMD64 supplement 3.2.1: the registers that do not belong to the caller. */
+/* Every register that the ABI does not keep for the caller. */
 static uint64_t help_trash(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
 {
 	(void)r2, (void)r3, (void)r4, (void)r5;
@@ -35,6 +35,18 @@ static uint64_t help_trash(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, u
 			 : "+b"(kept)
 			 :
 			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+	return kept;
+#elif defined(__riscv)
+	register uint64_t kept __asm__("s1") = r1;
+
+	/* psABI, "Integer Register Convention" */
+	__asm__ volatile("li a0, -1\n\tmv a1, a0\n\tmv a2, a0\n\tmv a3, a0\n\tmv a4, a0\n\t"
+			 "mv a5, a0\n\tmv a6, a0\n\tmv a7, a0\n\tmv t0, a0\n\tmv t1, a0\n\t"
+			 "mv t2, a0\n\tmv t3, a0\n\tmv t4, a0\n\tmv t5, a0\n\tmv t6, a0"
+			 : "+r"(kept)
+			 :
+			 : "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "t0", "t1", "t2", "t3",
+			   "t4", "t5", "t6");
 	return kept;
 #else
 	return r1;

@@ -41,7 +41,7 @@ static bool fails(const char *function)
 {
 	if (!is_due(function))
 		return false;
-	if (!fault.injected++)
+	if (!__atomic_fetch_add(&fault.injected, 1, __ATOMIC_RELAXED))
 		fault.first = function;
 	return true;
 }

@@ -212,6 +212,12 @@ static void atomics(void)
 	}
 }
 
+static void fences(void)
+{
+	GOLDEN(rv_fence(RV_FENCE_R, RV_FENCE_R | RV_FENCE_W), "fence r, rw");
+	GOLDEN(rv_fence(RV_FENCE_R | RV_FENCE_W, RV_FENCE_W), "fence rw, w");
+}
+
 /* ---- flow ---- */
 
 static void indirect(void)
@@ -276,6 +282,7 @@ int main(int argc, char **argv)
 	upper_constants();
 	memory();
 	atomics();
+	fences();
 	indirect();
 	if (argc > 1)
 		compressed_jumps();

@@ -9,10 +9,6 @@
 
 #include <cmocka.h>
 
-#include "jit/x86_64/x64.h"
-
-const unsigned int both_features[2] = {0, X64_BMI2};
-
 /* ---- programs ---- */
 
 static void *grown(void *array, size_t count, size_t each)
@@ -197,11 +193,18 @@ const struct jit_mem *far_mem(void)
 
 /* ---- running ---- */
 
+unsigned int cpu_features(void)
+{
+	const char *told = getenv("PROGPACK_TEST_FEATURES");
+
+	return told ? (unsigned int)strtoul(told, NULL, 0) : jit_host_features();
+}
+
 struct native compile(const struct prog *prog, unsigned int features, const struct jit_mem *mem)
 {
 	const struct log silent = {0};
 	const struct jit_job job = {
-		.arch = &jit_x86_64,
+		.arch = jit_host_arch(),
 		.features = features,
 		.unit = &prog->unit,
 		.mem = mem,
@@ -219,60 +222,11 @@ void native_fini(struct native *native)
 	assert_int_equal(jit_image_fini(&native->image, native->mem), 0);
 }
 
-/*
- * rdi, rsi: r1, r2; rdx: the function; rcx: values for rbx, rbp, r12 .. r15, which become what
- * the function left in them.
- */
-uint64_t call_with_regs(uint64_t r1, uint64_t r2, const void *function, uint64_t regs[6]);
-
-__asm__(".intel_syntax noprefix\n"
-	".text\n"
-	".globl call_with_regs\n"
-	".hidden call_with_regs\n"
-	".type call_with_regs, @function\n"
-	"call_with_regs:\n"
-	"	push rbx\n"
-	"	push rbp\n"
-	"	push r12\n"
-	"	push r13\n"
-	"	push r14\n"
-	"	push r15\n"
-	"	push rcx\n"
-	"	mov rbx, [rcx]\n"
-	"	mov rbp, [rcx + 8]\n"
-	"	mov r12, [rcx + 16]\n"
-	"	mov r13, [rcx + 24]\n"
-	"	mov r14, [rcx + 32]\n"
-	"	mov r15, [rcx + 40]\n"
-	"	mov r11, rdx\n"
-	"	mov rax, 0x5151515151515151\n"
-	"	mov rdx, rax\n"
-	"	mov rcx, rax\n"
-	"	mov r8, rax\n"
-	"	mov r9, rax\n"
-	"	mov r10, rax\n"
-	"	call r11\n"
-	"	pop rcx\n"
-	"	mov [rcx], rbx\n"
-	"	mov [rcx + 8], rbp\n"
-	"	mov [rcx + 16], r12\n"
-	"	mov [rcx + 24], r13\n"
-	"	mov [rcx + 32], r14\n"
-	"	mov [rcx + 40], r15\n"
-	"	pop r15\n"
-	"	pop r14\n"
-	"	pop r13\n"
-	"	pop r12\n"
-	"	pop rbp\n"
-	"	pop rbx\n"
-	"	ret\n"
-	".size call_with_regs, . - call_with_regs\n"
-	".att_syntax\n");
-
 uint64_t call_native(const struct native *native, uint32_t func, uint64_t r1, uint64_t r2)
 {
-	static const uint64_t before[6] = {0x1b, 0x2b, 0x3b, 0x4b, 0x5b, 0x6b};
-	uint64_t regs[6], result;
+	static const uint64_t before[JIT_KEPT] = {0x1b, 0x2b, 0x3b, 0x4b, 0x5b, 0x6b,
+						  0x7b, 0x8b, 0x9b, 0xab, 0xbb, 0xcb};
+	uint64_t regs[JIT_KEPT], result;
 
 	memcpy(regs, before, sizeof(regs));
 	result = call_with_regs(r1, r2, native->image.rx + native->image.entry[func], regs);

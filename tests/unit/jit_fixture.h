@@ -40,8 +40,8 @@ const struct jit_mem *near_mem(void);
 /* The same heap, declared so wide that nothing is within reach of rel32. */
 const struct jit_mem *far_mem(void);
 
-/* Both settings of every feature: features[0] and features[1]. */
-extern const unsigned int both_features[2];
+/* What the CPU can do: asked, or told by the environment where an emulator cannot be asked. */
+unsigned int cpu_features(void);
 
 /* Native code of a unit, compiled or the test fails. */
 struct native {
@@ -54,8 +54,15 @@ void native_fini(struct native *native);
 /*
  * call_native - run a function with every register that is not an argument full of garbage
  *
- * Fails the test unless the callee-saved registers and rsp come back unchanged.
+ * Fails the test unless the callee-saved registers and the stack pointer come back unchanged.
  */
 uint64_t call_native(const struct native *native, uint32_t func, uint64_t r1, uint64_t r2);
+
+/*
+ * call_with_regs - what call_native() is made of, one file an arch: call a function with
+ * callee-saved registers from regs[], which become what it left in them
+ */
+#define JIT_KEPT 12 /* no arch has more */
+uint64_t call_with_regs(uint64_t r1, uint64_t r2, const void *function, uint64_t regs[JIT_KEPT]);
 
 #endif

@@ -69,7 +69,7 @@ static void check_live(const struct live *want)
 
 	assert_int_equal(prog_asm(&prog, want->text), 0);
 	assert_int_equal(flow_init(&flow, &prog.unit), 0);
-	assert_int_equal(flow.live_in[0], want->live_in);
+	assert_int_equal((uint16_t)flow.live_in[0], want->live_in);
 	assert_int_equal(flow.funcs[0].live_in, want->live_in);
 	flow_fini(&flow);
 	prog_fini(&prog);
@@ -80,6 +80,54 @@ static void finds_what_is_live(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(lives); i++)
 		check_live(&lives[i]);
+}
+
+/* Programs, and whose upper halves matter at their start. */
+static const struct live uppers[] = {
+	{"exit\n", R(0)},
+	{"w0 = w3\n exit\n", 0},
+	{"r0 = r3\n exit\n", R(3)},
+	{"r0 = (s32)r3\n exit\n", 0},
+	{"r0 = r3\n w0 = w0\n exit\n", 0},
+	{"r0 = r3\n r0 += r4\n r0 *= 3\n r0 <<= 3\n r0 = -r0\n w0 = w0\n exit\n", 0},
+	{"r0 = r3\n r0 += r4\n r0 *= 3\n r0 <<= 3\n r0 = -r0\n exit\n", R(3) | R(4)},
+	{"r0 = r3\n r0 >>= 1\n w0 = w0\n exit\n", R(3)},
+	{"r0 = r3\n r0 /= r4\n w0 = w0\n exit\n", R(3) | R(4)},
+	{"r0 = r3\n r0 <<= r4\n exit\n", R(3)},
+	{"r0 = r3\n r0 &= 1\n exit\n", 0},
+	{"r0 = r3\n r0 &= -2\n exit\n", R(3)},
+	{"r0 = r3\n r0 = le64 r0\n exit\n", R(3)},
+	{"r0 = r3\n r0 = be32 r0\n exit\n", 0},
+	{"w0 = 0\n if w3 > w4 goto pc+0\n exit\n", 0},
+	{"w0 = 0\n if r3 > r4 goto pc+1\n exit\n exit\n", R(3) | R(4)},
+	{"r0 = *(u32 *)(r3 +0)\n exit\n", R(3)},
+	{"w0 = 0\n *(u32 *)(r3 +0) = r4\n exit\n", R(3)},
+	{"w0 = 0\n *(u64 *)(r3 +0) = r4\n exit\n", R(3) | R(4)},
+	{"w0 = 0\n lock *(u32 *)(r3 +0) += r4\n exit\n", R(3)},
+	{"w0 = 0\n lock *(u64 *)(r3 +0) += r4\n exit\n", R(3) | R(4)},
+	{"r0 = atomic_cmpxchg((u32 *)(r3 +0), r0, r4)\n exit\n", R(3)},
+	{"r0 = atomic64_cmpxchg((u64 *)(r3 +0), r0, r4)\n exit\n", R(0) | R(3) | R(4)},
+	{"call 3\n exit\n", R(1) | R(2) | R(3)}, /* a helper may look at all of its arguments */
+	{"call f\n exit\n f:\n w0 = w2\n r0 += r3\n exit\n", R(3)},
+	/* once round the loop it does */
+	{"w0 = 0\n r3 = r4\n r0 += r3\n r4 = r5\n if w1 != 0x0 goto pc-4\n exit\n", R(4) | R(5)},
+};
+
+static void finds_whose_upper_half_is_live(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(uppers); i++) {
+		struct prog prog;
+		struct flow flow;
+
+		assert_int_equal(prog_asm(&prog, uppers[i].text), 0);
+		assert_int_equal(flow_init(&flow, &prog.unit), 0);
+		if (flow_upper(flow.live_in[0]) != uppers[i].live_in)
+			print_error("%s", uppers[i].text);
+		assert_int_equal(flow_upper(flow.live_in[0]), uppers[i].live_in);
+		flow_fini(&flow);
+		prog_fini(&prog);
+	}
 }
 
 /* Frames: the deepest byte touched, or all of it where r10 goes elsewhere. */
@@ -202,7 +250,7 @@ static void is_linear_on_backward_chains(void **state)
 		raw[i] = (struct raw){0x05, 0, 0, -2, 0};
 	assert_int_equal(prog_raw(&prog, raw, SLOTS), 0);
 	assert_int_equal(flow_init(&flow, &prog.unit), 0);
-	assert_int_equal(flow.live_in[0], R(0));
+	assert_int_equal((uint16_t)flow.live_in[0], R(0));
 	flow_fini(&flow);
 	prog_fini(&prog);
 	free(raw);
@@ -320,6 +368,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_is_live),
+		cmocka_unit_test(finds_whose_upper_half_is_live),
 		cmocka_unit_test(finds_how_much_stack),
 		cmocka_unit_test(finds_what_calls_leave_undefined),
 		cmocka_unit_test(finds_what_is_undefined_at_entry),

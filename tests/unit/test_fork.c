@@ -208,11 +208,11 @@ static void block_being_patched_is_nobodys_in_a_child(void **state)
 
 	(void)state;
 	pthread_mutex_lock(&heap->patch);
-	heap->patched = heap_chunk(heap, block.patched);
+	heap->first.patched = heap_chunk(heap, block.patched);
 	assert_int_equal(pp_walk(heap, see_live, block.patched), 1);
 	assert_int_equal(pp_free(heap, block.patched), -EBUSY);
 	assert_int_equal(run_in(raw_fork, free_and_patch, heap), 0);
-	heap->patched = INDEX_NONE;
+	heap->first.patched = INDEX_NONE;
 	pthread_mutex_unlock(&heap->patch);
 	free_and_patch(heap);
 	pp_heap_free(heap);
@@ -401,7 +401,8 @@ static void enter_at_once(struct pp_heap *heap)
 		CHECK(!pthread_create(&thread[i], NULL, enter, heap));
 	for (size_t i = 0; i < ENTERING; i++)
 		CHECK(!pthread_join(thread[i], NULL));
-	CHECK(count_descriptors() == descriptors);
+	/* each shard may have a pack that grows */
+	CHECK(count_descriptors() < descriptors + (int)shard_count(heap));
 	CHECK(test_stats(heap).blocks == 1);
 }
 
@@ -443,7 +444,7 @@ static void others_wait_for_who_enters(void **state)
 	assert_int_equal(pthread_barrier_init(&entrance, NULL, 1), 0);
 	assert_int_equal(pthread_create(&thread, NULL, enter, heap), 0);
 	usleep(20000);
-	assert_int_equal(heap->stats.allocs, 1);
+	assert_int_equal(heap->first.counts.allocs, 1);
 	__atomic_store_n(&heap->fork.pid, getpid(), __ATOMIC_RELEASE);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	heap->fork.alive = page;
@@ -551,18 +552,18 @@ static void torn_index_is_rebuilt(void **state)
 	(void)state;
 	assert_int_equal(pp_free(heap, block.freed), 0);
 	before = test_stats(heap);
-	heap->lock.held = 1;
+	heap->first.lock.held = 1;
 	pack->free = 1;
-	heap->index.empty = 7;
-	heap->index.highest++;
-	runs_set(&heap->index.runs, 0, (uint64_t[RUNS_PLANES]){~UINT64_C(0)});
-	heap->stats.used = heap->stats.blocks = heap->stats.open = 77;
+	heap->first.index.empty = 7;
+	heap->first.index.highest++;
+	runs_set(&heap->first.index.runs, 0, (uint64_t[RUNS_PLANES]){~UINT64_C(0)});
+	heap->first.counts.used = heap->first.counts.blocks = 77;
 	heap->stats.packs = heap->stats.committed = 77;
 	*heap->fork.alive = 0;
 	after = test_stats(heap);
 	assert_same_state(&before, &after);
 	assert_ptr_equal(test_block(heap, 64, 2), block.freed);
-	assert_int_equal(heap->index.empty, 0);
+	assert_int_equal(heap->first.index.empty, 0);
 	pp_heap_free(heap);
 }
 
@@ -577,7 +578,7 @@ static void torn_give_is_ended(void **state)
 	assert_int_equal(pp_free(heap, next), 0);
 	assert_int_equal(heap->mem.writer->fill(&heap->mem, rx, 10000 / 64 * 64 + 64), 0);
 	bitmap_clear(heap->index.used, heap_chunk(heap, rx), 64);
-	heap->lock.held = 1;
+	heap->first.lock.held = 1;
 	*heap->fork.alive = 0;
 	after = test_stats(heap);
 	assert_int_equal(after.used, before.used);

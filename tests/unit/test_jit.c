@@ -12,6 +12,8 @@
 
 #include "jit_trial.h"
 
+static unsigned int features; /* what code may use, for a whole test */
+
 static const int32_t imm_edges[] = {
 	0,   1,   -1,     2,       3,          8,         10,        31,
 	32,  63,  64,     127,     128,        -127,      -128,      -129,
@@ -104,7 +106,7 @@ static void try_reg_edges(const struct trial *t, const struct insn *in)
 	}
 }
 
-static void try_alu_reg(unsigned int op, unsigned int w, unsigned int features)
+static void try_alu_reg(unsigned int op, unsigned int w)
 {
 	for (unsigned int dst = 0; dst < NREGS; dst++) {
 		for (unsigned int src = 0; src < NREGS; src++) {
@@ -123,8 +125,7 @@ static void test_alu_reg(void **state)
 	(void)state;
 	for (unsigned int op = 0; op < ALU_OPS; op++)
 		for (unsigned int w = 0; w <= INSN_W64; w++)
-			for (size_t f = 0; f < NELEMS(both_features); f++)
-				try_alu_reg(op, w, both_features[f]);
+			try_alu_reg(op, w);
 }
 
 static void try_alu_imm(unsigned int op, unsigned int w, unsigned int dst, int32_t imm)
@@ -134,7 +135,7 @@ static void try_alu_imm(unsigned int op, unsigned int w, unsigned int dst, int32
 	struct trial t;
 
 	machine_init(&m);
-	trial_init(&t, in, 0);
+	trial_init(&t, in, features);
 	for (size_t i = 0; i < NEDGES; i++) {
 		m.in[dst] = edges[i];
 		trial_check(&t, &m, dst, ref_alu(op, w, edges[i], (uint64_t)(int64_t)imm));
@@ -159,7 +160,7 @@ static void try_unary(struct insn in, uint64_t (*ref)(const struct insn *in, uin
 	struct trial t;
 
 	machine_init(&m);
-	trial_init(&t, in, 0);
+	trial_init(&t, in, features);
 	for (size_t i = 0; i < NEDGES; i++) {
 		m.in[in.src] = edges[i];
 		trial_check(&t, &m, in.dst, ref(&in, edges[i]));
@@ -298,7 +299,7 @@ static void try_branch_reg(unsigned int op, unsigned int w, unsigned int dst, un
 	struct prog prog;
 
 	branch_prog(&prog, branch_reg(op, w, dst, src));
-	native = compile(&prog, 0, near_mem());
+	native = compile(&prog, features, near_mem());
 	for (size_t i = 0; i < NEDGES; i++) {
 		for (size_t k = 0; k < NEDGES; k++) {
 			regs[dst] = edges[i];
@@ -329,7 +330,7 @@ static void try_branch_imm(unsigned int op, unsigned int w, unsigned int dst, in
 	struct prog prog;
 
 	branch_prog(&prog, branch_imm(op, w, dst, imm));
-	native = compile(&prog, 0, near_mem());
+	native = compile(&prog, features, near_mem());
 	for (size_t i = 0; i < NEDGES; i++) {
 		regs[dst] = edges[i];
 		check_branch(&prog, &native, regs, ref_cond(op, cut(op, w, edges[i]), b));
@@ -348,13 +349,31 @@ static void test_branch_imm(void **state)
 					try_branch_imm(op, w, dst, imm_edges[i]);
 }
 
+static int without_features(void **state)
+{
+	(void)state;
+	features = 0;
+	return 0;
+}
+
+static int with_features(void **state)
+{
+	(void)state;
+	features = cpu_features();
+	return 0;
+}
+
+#define BASELINE(test) cmocka_unit_test_setup(test, without_features)
+#define ALL(test) cmocka_unit_test_setup(test, with_features)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alu_reg),    cmocka_unit_test(test_alu_imm),
-		cmocka_unit_test(test_neg_swap),   cmocka_unit_test(test_movsx),
-		cmocka_unit_test(test_imm64),      cmocka_unit_test(test_branch_reg),
-		cmocka_unit_test(test_branch_imm),
+		BASELINE(test_alu_reg),    ALL(test_alu_reg),         BASELINE(test_alu_imm),
+		ALL(test_alu_imm),         BASELINE(test_neg_swap),   ALL(test_neg_swap),
+		BASELINE(test_movsx),      ALL(test_movsx),           BASELINE(test_imm64),
+		ALL(test_imm64),           BASELINE(test_branch_reg), ALL(test_branch_reg),
+		BASELINE(test_branch_imm), ALL(test_branch_imm),
 	};
 
 	return cmocka_run_group_tests_name("jit", tests, NULL, NULL);

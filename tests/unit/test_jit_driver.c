@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "jit/x86_64/x64.h"
 #include "jit_fixture.h"
 
 /* The fail_at-th calloc() or malloc() from now fails; 0 for never. Linked with --wrap. */
@@ -64,7 +63,6 @@ struct fake {
 	unsigned int allocs, finalizes, aborts, frees;
 	uint8_t *rw; /* of the last block, kept for a look at it */
 	size_t size;
-	bool near_call; /* compile_at() saw a call rel32 */
 };
 
 static int fake_alloc(void *ctx, size_t size, struct pp_code *code)
@@ -158,41 +156,75 @@ static void build_addresses(struct prog *prog)
 	prog_end(prog);
 }
 
-/* The size of the image of @mem, and where its first call, insn 0, goes. */
-static size_t compile_at(const struct prog *prog, struct fake *fake, const struct jit_mem *mem,
-			 uintptr_t rx)
+/*
+ * Where the call at @code, that will run at @at, goes, if that is as far from it as the arch's own
+ * call reaches; else NULL.
+ */
+static const void *near_target(const struct jit_arch *arch, const uint8_t *code, uintptr_t at)
 {
-	struct jit_image image;
-	uint8_t *call;
+	uint32_t word[2];
 	int32_t rel;
 
-	fake->rx = rx;
-	assert_int_equal(compile_with(&jit_x86_64, prog, mem, &image), 0);
-	call = fake->rw + image.at[0];
-	fake->near_call = *call == 0xe8;
-	if (fake->near_call) {
-		memcpy(&rel, call + 1, sizeof(rel));
-		assert_int_equal(rx + image.at[0] + 5 + (uintptr_t)(intptr_t)rel,
-				 (uintptr_t)a_helper);
+	if (arch == &jit_x86_64 && *code == 0xe8) { /* call rel32 */
+		memcpy(&rel, code + 1, sizeof(rel));
+		return (const void *)(at + 5 + (uintptr_t)(intptr_t)rel);
 	}
-	assert_int_equal(jit_image_fini(&image, mem), 0);
+	memcpy(word, code, sizeof(word));
+	if (arch == &jit_riscv64 && (word[0] & 0xfff) == 0x097) { /* auipc ra; jalr ra */
+		rel = (int32_t)(word[0] & 0xfffff000) + ((int32_t)word[1] >> 20);
+		return (const void *)(at + (uintptr_t)(intptr_t)rel);
+	}
+	return NULL;
+}
+
+/* What is compiled, and for what. */
+struct target {
+	const struct jit_arch *arch;
+	const struct prog *prog;
+	const struct jit_mem *mem;
+	bool is_near; /* its first call, insn 0, is in the short form */
+};
+
+/* The size of the image at @rx. */
+static size_t compile_at(const struct target *t, uintptr_t rx)
+{
+	struct fake *fake = t->mem->ctx;
+	struct jit_image image;
+	const void *to;
+
+	fake->rx = rx;
+	assert_int_equal(compile_with(t->arch, t->prog, t->mem, &image), 0);
+	to = near_target(t->arch, fake->rw + image.at[0], rx + image.at[0]);
+	assert_int_equal(to != NULL, t->is_near);
+	if (t->is_near)
+		assert_ptr_equal(to, (const void *)(uintptr_t)a_helper);
+	assert_int_equal(jit_image_fini(&image, t->mem), 0);
 	return fake->size;
+}
+
+static void try_target(const struct target *t)
+{
+	uintptr_t lo = t->mem->lo, hi = t->mem->hi;
+	size_t size = compile_at(t, lo);
+
+	for (uintptr_t at = lo; at <= hi - 4096; at += ((hi - lo - 4096) / 7) & ~(uintptr_t)3)
+		assert_int_equal(compile_at(t, at), size);
 }
 
 /* @range of memory that ends @gap bytes before the helper: the same size, wherever in it. */
 static void try_addresses(uintptr_t gap, uintptr_t range, bool is_near)
 {
-	uintptr_t hi = (uintptr_t)a_helper - gap, lo = hi - range;
+	uintptr_t hi = ((uintptr_t)a_helper & ~(uintptr_t)3) - gap, lo = hi - range;
 	struct fake fake = {0};
 	struct jit_mem mem = fake_mem(&fake, lo, hi);
 	struct prog prog;
-	size_t size;
 
 	build_addresses(&prog);
-	size = compile_at(&prog, &fake, &mem, lo);
-	assert_int_equal(fake.near_call, is_near);
-	for (uintptr_t at = lo; at <= hi - 4096; at += (range - 4096) / 7)
-		assert_int_equal(compile_at(&prog, &fake, &mem, at), size);
+	for (const struct jit_arch *const *arch = jit_arches; *arch; arch++) {
+		struct target t = {*arch, &prog, &mem, is_near};
+
+		try_target(&t);
+	}
 	free(fake.rw);
 	prog_fini(&prog);
 }
@@ -262,23 +294,20 @@ static void build_all(struct prog *prog)
 }
 
 /* Copied or emitted again: the same bytes, wherever the image lies. */
-static void test_fixed_kinds(void **state)
+static void try_fixed_kinds(const struct jit_arch *arch, const struct prog *prog)
 {
-	struct jit_arch none_fixed = jit_x86_64;
+	struct jit_arch none_fixed = *arch;
 	uintptr_t lo = (uintptr_t)a_helper & ~(uintptr_t)4095;
 	struct fake first = {.rx = lo}, again = {.rx = lo};
 	struct jit_image image, image_again;
-	struct prog prog;
 
-	(void)state;
 	none_fixed.fixed = 0;
-	build_all(&prog);
 	for (int i = 0; i < 2; i++) {
 		struct jit_mem mem = fake_mem(&first, lo, lo + (1 << 20));
 		struct jit_mem mem_again = fake_mem(&again, lo, lo + (1 << 20));
 
-		assert_int_equal(compile_with(&jit_x86_64, &prog, &mem, &image), 0);
-		assert_int_equal(compile_with(&none_fixed, &prog, &mem_again, &image_again), 0);
+		assert_int_equal(compile_with(arch, prog, &mem, &image), 0);
+		assert_int_equal(compile_with(&none_fixed, prog, &mem_again, &image_again), 0);
 		assert_int_equal(image.size, image_again.size);
 		assert_memory_equal(first.rw, again.rw, image.size);
 		assert_int_equal(jit_image_fini(&image, &mem), 0);
@@ -287,6 +316,16 @@ static void test_fixed_kinds(void **state)
 	}
 	free(first.rw);
 	free(again.rw);
+}
+
+static void test_fixed_kinds(void **state)
+{
+	struct prog prog;
+
+	(void)state;
+	build_all(&prog);
+	for (const struct jit_arch *const *arch = jit_arches; *arch; arch++)
+		try_fixed_kinds(*arch, &prog);
 	prog_fini(&prog);
 }
 
@@ -310,10 +349,10 @@ static void test_memory_fails(void **state)
 
 	(void)state;
 	build_small(&prog);
-	assert_int_equal(compile_with(&jit_x86_64, &prog, &mem, &image), -ENOSPC);
+	assert_int_equal(compile_with(jit_host_arch(), &prog, &mem, &image), -ENOSPC);
 	fake.fail_alloc = 0;
 	fake.fail_finalize = -EIO;
-	assert_int_equal(compile_with(&jit_x86_64, &prog, &mem, &image), -EIO);
+	assert_int_equal(compile_with(jit_host_arch(), &prog, &mem, &image), -EIO);
 	/* finalize has given the block back already: a second time would be a double free */
 	assert_int_equal(fake.allocs, 1);
 	assert_int_equal(fake.aborts, 0);
@@ -350,7 +389,7 @@ static void test_out_of_memory(void **state)
 	struct jit_image image = {0};
 	struct prog prog;
 	const struct jit_job job = {
-		.arch = &jit_x86_64,
+		.arch = jit_host_arch(),
 		.unit = &prog.unit,
 		.mem = &mem,
 		.log = &silent,

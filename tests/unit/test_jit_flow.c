@@ -11,7 +11,17 @@
 
 /* ---- helpers called by programs ---- */
 
-static unsigned int misaligned; /* calls that found rsp not 16-aligned */
+static unsigned int misaligned; /* calls that found the stack not 16-aligned */
+
+/* All registers that a callee need not keep, but for that of the result. */
+#if defined(__x86_64__)
+#define CLOBBER __asm__ volatile("" ::: "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+#elif defined(__riscv)
+#define CLOBBER                                                                                    \
+	__asm__ volatile("" ::                                                                     \
+				 : "a1", "a2", "a3", "a4", "a5", "a6", "a7", "t0", "t1", "t2",     \
+				   "t3", "t4", "t5", "t6")
+#endif
 
 /* Volatile: the compiler may not conclude from the ABI that the answer is always yes. */
 static void check_alignment(void)
@@ -27,7 +37,7 @@ static __attribute__((noinline)) uint64_t mix(uint64_t a, uint64_t b, uint64_t c
 					      uint64_t e)
 {
 	check_alignment();
-	__asm__ volatile("" ::: "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11");
+	CLOBBER;
 	return a + 10 * b + 100 * c + 1000 * d + 10000 * e;
 }
 
@@ -96,7 +106,7 @@ static void test_helper_args(void **state)
 	check(&prog, 0, 0, 54321);
 }
 
-/* @mask of r6 .. r9 written, with or without a frame: rsp is aligned, they survive. */
+/* @mask of r6 .. r9 written, with or without a frame: the stack is aligned, they survive. */
 static void try_saved(unsigned int mask, unsigned int frame)
 {
 	uint64_t expect = 7;

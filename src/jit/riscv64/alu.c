@@ -488,5 +488,5 @@ void rv_emit_swap(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 void rv_emit_imm64(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	(void)i;
-	rv_set(jit, rv_reg(in->dst), in->imm);
+	rv_set_address(jit, rv_reg(in->dst), (uint64_t)in->imm);
 }

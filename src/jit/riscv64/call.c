@@ -5,8 +5,7 @@
  *	[sp + size]		the caller's stack; size is a multiple of 16
  *	[sp + stack ..]		ra, if it calls; callee-saved registers that this function changes
  *	[sp .. sp + stack - 1]	the eBPF frame; sp + stack is r10
- *	[sp]			may_gotos that are left, if it has any: below the frame, part of
- *stack
+ *	[sp]			may_gotos that are left, if it has any: the lowest 8 bytes of stack
  *
  * Every part is there only if the function needs it. There is no red zone below sp (section
  * "Integer Calling Convention"): who has a frame moves sp.
@@ -135,7 +134,7 @@ static void call_c(struct jit_ctx *jit, uintptr_t fn)
 		rv_jump_far(jit, RV_RA, RV_RA, rv_rel(jit, fn - jit->rx));
 		return;
 	}
-	rv_set(jit, rv_reg(0), (int64_t)fn);
+	rv_set_address(jit, rv_reg(0), fn);
 	rv_put(jit, rv_jalr(RV_RA, rv_at(rv_reg(0), 0)));
 }
 
@@ -163,7 +162,7 @@ void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	rv_put(jit, rv_addi(RV_SP, RV_SP, -KEPT_SIZE));
 	each_argument(jit, rv_sd);
 	rv_put(jit, rv_mv(RV_A1, RV_TMP));
-	rv_set(jit, RV_A0, (int64_t)(uintptr_t)jit->unit);
+	rv_set_address(jit, RV_A0, (uintptr_t)jit->unit);
 	call_c(jit, (uintptr_t)calls_native);
 	rv_put(jit, rv_mv(RV_TMP, RV_A0));
 	each_argument(jit, rv_ld);

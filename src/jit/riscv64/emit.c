@@ -15,7 +15,10 @@ const struct jit_arch jit_riscv64 = {
 	.trap = 0, /* defined to be illegal (chapter "Introduction") */
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_MAYGOTO | 1u << INSN_CALL |
 		   1u << INSN_EXIT,
+	.fixed = 1u << INSN_ALU | 1u << INSN_NEG | 1u << INSN_MOVSX | 1u << INSN_SWAP |
+		 1u << INSN_LOAD | 1u << INSN_STORE | 1u << INSN_ATOMIC,
 	.feature_names = feature_names,
+	.prepare = rv_find_forms,
 	.prologue = rv_prologue,
 	.zero = rv_zero,
 	.emit =

@@ -152,8 +152,15 @@ void rv_set(struct jit_ctx *jit, enum rv_reg rd, int64_t value)
 {
 	struct seq seq = find_seq(jit, rd, value);
 
-	if (seq.n > 2 && rv_reaches(jit, (uintptr_t)value))
-		put_address(jit, rd, (uint64_t)value);
+	put_seq(jit, &seq);
+}
+
+void rv_set_address(struct jit_ctx *jit, enum rv_reg rd, uint64_t addr)
+{
+	struct seq seq = find_seq(jit, rd, (int64_t)addr);
+
+	if (seq.n > 2 && rv_reaches(jit, addr))
+		put_address(jit, rd, addr);
 	else
 		put_seq(jit, &seq);
 }

@@ -70,6 +70,9 @@ enum {
 	RV_ZX = 2, /* zero-extended, as eBPF has it */
 };
 
+/* rv_find_forms - once for a unit: 0 or -ENOMEM */
+int rv_find_forms(struct jit_ctx *jit);
+
 /* rv_form - what is known of eBPF register @r before insn @i */
 unsigned int rv_form(const struct jit_ctx *jit, unsigned int r, uint32_t i);
 
@@ -81,8 +84,11 @@ unsigned int rv_result_form(const struct jit_ctx *jit, const struct insn *in, ui
 
 /* ---- constants and addresses (li.c) ---- */
 
-/* rv_set - rd = value, in the fewest instructions for the value */
+/* rv_set - rd = value, in the fewest instructions for the value, wherever they are */
 void rv_set(struct jit_ctx *jit, enum rv_reg rd, int64_t value);
+
+/* rv_set_address - the same, or from the pc if that is shorter */
+void rv_set_address(struct jit_ctx *jit, enum rv_reg rd, uint64_t addr);
 
 /*
  * rv_reaches - can auipc and 12 bits more reach @addr from anywhere in the memory's range?
