@@ -43,7 +43,7 @@ static int load(const struct insn *in, uint64_t *r, void *at)
 	int err = fault_load(at, in->bytes, &value);
 
 	if (in->flags & INSN_ORDER)
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		__sync_synchronize();
 	r[in->dst] = in->flags & INSN_SX ? sign_extend(value, in->bytes) : value;
 	return err;
 }
@@ -51,7 +51,7 @@ static int load(const struct insn *in, uint64_t *r, void *at)
 static int store(const struct insn *in, const uint64_t *r, void *at)
 {
 	if (in->flags & INSN_ORDER)
-		__atomic_thread_fence(__ATOMIC_RELEASE);
+		__sync_synchronize();
 	return fault_store(at, in->bytes, in->flags & INSN_IMM ? (uint64_t)in->imm : r[in->src]);
 }
 

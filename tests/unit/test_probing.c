@@ -88,6 +88,14 @@ static void dies_without(void *arg)
 	run(object, NULL);
 }
 
+/* A sanitizer reports a null pointer before the CPU does, and exits. */
+static bool died(int status)
+{
+	if (getenv("PROGPACK_SANITIZER"))
+		return status != 0;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
 static void test_loads(void **state)
 {
 	static unsigned int flags[] = {PP_BPF_PROBE, PP_BPF_PROBE | PP_BPF_NO_JIT,
@@ -98,7 +106,7 @@ static void test_loads(void **state)
 		int status = run_child(dies_without, &flags[i]);
 
 		assert_int_equal(run_child(goes_on, &flags[i]), 0);
-		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+		assert_true(died(status));
 	}
 }
 
