@@ -88,7 +88,7 @@ static int add_view(struct memory *mem, size_t p, size_t from, size_t size, cons
 	int err = os_file_alloc(pack->fd, from, size);
 
 	if (err)
-		return log_error(&mem->log, err, "taking memory for a memfd");
+		return log_error(&mem->log, err, "taking %zu bytes of memory for a memfd", size);
 	if (bytes)
 		memcpy(pack->rw + from, bytes, size);
 	else

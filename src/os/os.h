@@ -67,7 +67,8 @@ int os_memfd(const char *name, size_t size);
 
 /*
  * os_file_alloc - take memory for a part of a file, sealed or not
- * A full tmpfs or memory cgroup is an error here, not a SIGBUS at the first touch.
+ * A full tmpfs or memory cgroup is an error here, not a SIGBUS at the first touch: -ENOMEM, as
+ * -ENOSPC is said of a heap's addresses.
  */
 int os_file_alloc(int fd, size_t from, size_t size);
 

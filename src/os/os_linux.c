@@ -298,7 +298,7 @@ int os_file_alloc(int fd, size_t from, size_t size)
 	do {
 		err = fallocate(fd, 0, (off_t)from, (off_t)size) ? -errno : 0;
 	} while (err == -EINTR);
-	return err;
+	return err == -ENOSPC ? -ENOMEM : err;
 }
 
 /*

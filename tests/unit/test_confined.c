@@ -354,6 +354,28 @@ static void start_without_descriptors(void *arg)
 	CHECK(strstr(test_log, "writer alias does not work here: Too many open files"));
 }
 
+/* As of a tmpfs that is full. It is no lack of addresses, which -ENOSPC would be. */
+static void grow_without_room(void *arg)
+{
+	struct pp_heap *heap = test_heap(PP_WRITER_ALIAS, 4);
+	struct pp_code code;
+
+	(void)arg;
+	deny(SYS_fallocate, ENOSPC);
+	test_log[0] = 0;
+	CHECK(pp_alloc(heap, MIB, &code) == -ENOMEM);
+	CHECK(strstr(test_log, "memory for a memfd"));
+	CHECK(!strstr(test_log, "reservation"));
+	CHECK(figures(heap).fail_memory == 1);
+	CHECK(figures(heap).fail_space == 0);
+	CHECK(pp_alloc(heap, 64, &code) == 0);
+}
+
+static void full_tmpfs_is_no_memory(void **state)
+{
+	assert_int_equal(run_child(grow_without_room, state), 0);
+}
+
 static void descriptor_limit_is_an_error(void **state)
 {
 	assert_int_equal(run_child(start_without_descriptors, state), 0);
@@ -436,6 +458,7 @@ int main(void)
 		cmocka_unit_test(works_without_proc),
 		cmocka_unit_test(works_at_each_memfd_noexec),
 		EACH_WRITER(address_limit_is_an_error),
+		cmocka_unit_test(full_tmpfs_is_no_memory),
 		cmocka_unit_test(descriptor_limit_is_an_error),
 		EACH_WRITER(sealed_packs_cannot_be_changed),
 		cmocka_unit_test(seal_is_refused_where_it_cannot_be),
