@@ -107,17 +107,31 @@ static void adopt(struct pp_heap *heap, const struct shard *shard, size_t p)
 	lock_give(&old->lock);
 }
 
+/* Packs that were returned a moment ago are mapped again: some of them stay the next time. */
+static void keep_more(struct shard *shard, size_t packs)
+{
+	if (packs && shard->has_returned)
+		shard->spares =
+			shard->spares + packs < SPARES_MAX ? shard->spares + packs : SPARES_MAX;
+	if (packs)
+		shard->has_returned = false;
+}
+
 /* With the shard's lock held. */
 static void publish(struct pp_heap *heap, struct shard *shard, const struct growth *plan)
 {
+	size_t packs = 0;
+
 	for (size_t p = plan->from; p < plan->to; p++) {
 		size_t had = heap->index.pack[p].grown;
 
 		if (had == PACK_CHUNKS)
 			continue;
 		index_grow(&shard->index, p, plan->chunks);
+		packs += !had;
 		grow_count_packs(heap, !had, (int64_t)((plan->chunks - had) * PP_CHUNK));
 	}
+	keep_more(shard, packs);
 }
 
 static int make_huge(struct pp_heap *heap, size_t p)
@@ -152,7 +166,7 @@ int grow_finish(struct pp_heap *heap, size_t p, bool is_huge)
 	unsigned int flags = heap->mem.flags;
 	int err = 0, seal_err = 0;
 
-	if (!(flags & PP_SMALL_PAGES) && !pack->huge && !is_huge)
+	if (!(flags & PP_SMALL_PAGES) && !is_huge)
 		err = make_huge(heap, p);
 	if (flags & PP_SEAL && !pack->sealed)
 		seal_err = seal(heap, p);
@@ -167,7 +181,7 @@ static void finish_whole(struct pp_heap *heap, const struct growth *plan, bool i
 	if (plan->chunks < PACK_CHUNKS)
 		return;
 	for (size_t p = plan->from; p < plan->to; p++)
-		(void)grow_finish(heap, p, is_huge);
+		(void)grow_finish(heap, p, is_huge || heap->index.pack[p].huge);
 }
 
 int grow_carry_out(struct pp_heap *heap, struct shard *shard, const struct growth *plan)

@@ -11,12 +11,16 @@
  * held and the shard's lock free.
  *
  * One empty pack of a shard stays mapped, so that a load and unload that crosses a pack's boundary
- * maps nothing; but if nobody needed it for a while (tidy.c), only a heap's last pack stays.
+ * maps nothing, and up to SPARES_MAX where such packs were mapped again soon; but if nobody needed
+ * them for SPARE_GIVES frees, only a heap's last pack stays.
  */
 #ifndef HEAP_GROW_H
 #define HEAP_GROW_H
 
 #include "heap/heap.h"
+
+#define SPARE_GIVES 1024u
+#define SPARES_MAX 4u
 
 /* Packs from .. to - 1 are to have @chunks each; none if both are the same. */
 struct growth {
@@ -36,7 +40,11 @@ bool grow_plan(const struct pp_heap *heap, const struct shard *shard, size_t chu
 /* grow_carry_out - the packs are the shard's then */
 int grow_carry_out(struct pp_heap *heap, struct shard *shard, const struct growth *plan);
 
-/* grow_finish - what is done once to a whole pack, as far as it is not done yet */
+/*
+ * grow_finish - what is done once to a whole pack, as far as it is not done yet
+ * @is_huge: sure that it is; the heap may only believe so, as nobody tells the parent of a raw fork
+ *	that writes split its pages
+ */
 int grow_finish(struct pp_heap *heap, size_t p, bool is_huge);
 
 /* grow_count_packs - mapped ones, and their bytes: more or, where negative, fewer */

@@ -57,6 +57,7 @@ static void add(struct pp_heap *heap, struct shard *shard)
 	unsigned int count = shard_count(heap);
 
 	shard->patched = INDEX_NONE;
+	shard->spares = 1;
 	heap->shard[count] = shard;
 	__atomic_store_n(&heap->shards, count + 1, __ATOMIC_RELEASE);
 }

@@ -44,6 +44,8 @@ struct shard {
 	_Alignas(SHARD_ALIGN) struct lock lock;
 	struct index index;
 	size_t patched; /* the block that pp_patch() is changing: its first chunk, or INDEX_NONE */
+	size_t spares;  /* empty packs that stay mapped */
+	bool has_returned; /* one more than these, and mapped none since */
 	struct counts counts;
 	struct names names;
 	struct staging_table open;

@@ -6,14 +6,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define SPARE_GIVES 1024u
+static bool is_idle(const struct shard *shard)
+{
+	return shard->index.idle >= SPARE_GIVES;
+}
 
 bool heap_has_surplus(const struct pp_heap *heap, const struct shard *shard)
 {
-	const struct index *ix = &shard->index;
+	size_t empty = shard->index.empty;
 
-	return ix->empty > 1 || (ix->empty && ix->idle >= SPARE_GIVES &&
-				 __atomic_load_n(&heap->stats.packs, __ATOMIC_RELAXED) > 1);
+	if (!empty || !is_idle(shard))
+		return empty > shard->spares;
+	return __atomic_load_n(&heap->stats.packs, __ATOMIC_RELAXED) > 1;
 }
 
 /* With the lock held: the shard's highest empty pack, which there is. */
@@ -48,13 +52,13 @@ static int return_pack(struct pp_heap *heap, struct shard *shard, size_t p)
 	return err;
 }
 
-/* With `grow` held: of @shard's empty packs @keep stay at most, and fewer if it does without. */
+/* With `grow` held: of the shard's empty packs @keep stay at most. */
 static int trim(struct pp_heap *heap, struct shard *shard, size_t keep)
 {
 	int err = 0;
 
 	lock_take(&shard->lock);
-	while (!err && (shard->index.empty > keep || heap_has_surplus(heap, shard)))
+	while (!err && shard->index.empty > keep)
 		err = return_pack(heap, shard, highest_empty(shard));
 	lock_give(&shard->lock);
 	return err;
@@ -70,8 +74,8 @@ static bool has_spare(struct shard *shard)
 	return has;
 }
 
-/* With `grow` held: all shards; one spare pack is enough for those of a heap that is idle. */
-static int trim_all(struct pp_heap *heap, bool is_idle)
+/* With `grow` held: one spare pack is enough for all shards of a heap that has time to tidy up. */
+static int trim_all(struct pp_heap *heap)
 {
 	unsigned int count = shard_count(heap);
 	size_t keep = 1;
@@ -83,7 +87,7 @@ static int trim_all(struct pp_heap *heap, bool is_idle)
 
 		if (!err)
 			err = failed;
-		if (is_idle && has_spare(shard))
+		if (has_spare(shard))
 			keep = 0;
 	}
 	return err;
@@ -99,12 +103,24 @@ void tidy_return_all(struct pp_heap *heap, const struct shard *but)
 	}
 }
 
+/* With `grow` held: what it has not needed for long, and what is more than it often needs. */
+static void trim_surplus(struct pp_heap *heap, struct shard *shard)
+{
+	lock_take(&shard->lock);
+	if (is_idle(shard))
+		shard->spares = 1;
+	while (heap_has_surplus(heap, shard) && !return_pack(heap, shard, highest_empty(shard)))
+		shard->has_returned = !is_idle(shard);
+	lock_give(&shard->lock);
+}
+
 void heap_trim(struct pp_heap *heap)
 {
 	struct log_held held;
 
 	grow_lock(heap, &held);
-	(void)trim_all(heap, false);
+	for (unsigned int i = 0; i < shard_count(heap); i++)
+		trim_surplus(heap, heap->shard[i]);
 	grow_unlock(heap, &held);
 }
 
@@ -132,7 +148,7 @@ int pp_heap_tidy(struct pp_heap *heap)
 	if (err)
 		return err;
 	grow_lock(heap, &held);
-	err = trim_all(heap, true);
+	err = trim_all(heap);
 	finish_err = finish_all(heap);
 	grow_unlock(heap, &held);
 	if (!err)

@@ -124,6 +124,31 @@ static void unused_spare_is_returned(void **state)
 	pp_heap_free(heap);
 }
 
+/* Packs that are needed again and again stay: at most four, and until they are not. */
+static void packs_do_not_come_and_go(void **state)
+{
+	struct pp_heap *heap = test_heap(WRITER(state), 8);
+	void *small = test_block(heap, 64, 1);
+
+	for (int i = 0; i < 6; i++) {
+		void *large = test_block(heap, 6 * MIB, 2);
+
+		assert_int_equal(test_stats(heap).packs, 4);
+		assert_int_equal(pp_free(heap, large), 0);
+		assert_int_equal(test_stats(heap).packs, i ? 4 : 2);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pp_free(heap, test_block(heap, 12 * MIB, 2)), 0);
+	assert_int_equal(test_stats(heap).packs, 5);
+	for (int i = 0; i < 1024; i++)
+		assert_int_equal(pp_free(heap, test_block(heap, 64, 1)), 0);
+	assert_int_equal(test_stats(heap).packs, 1);
+	assert_int_equal(pp_free(heap, test_block(heap, 6 * MIB, 2)), 0);
+	assert_int_equal(test_stats(heap).packs, 2);
+	assert_int_equal(call(small), 1);
+	pp_heap_free(heap);
+}
+
 /* A returned pack is as new when it is needed again. */
 static void returned_packs_come_back(void **state)
 {
@@ -135,6 +160,7 @@ static void returned_packs_come_back(void **state)
 
 		assert_int_equal(pp_free(heap, a), 0);
 		assert_int_equal(pp_free(heap, b), 0);
+		assert_true(pp_heap_tidy(heap) <= 0);
 		assert_int_equal(test_stats(heap).packs, 1);
 		assert_int_equal(pp_alloc(heap, 6 * MIB, &code), 0);
 		assert_true(is_traps(code.rx, code.size));
@@ -263,6 +289,7 @@ int main(void)
 		EACH_WRITER(one_empty_pack_is_kept),
 		EACH_WRITER(boundary_is_quiet),
 		EACH_WRITER(unused_spare_is_returned),
+		EACH_WRITER(packs_do_not_come_and_go),
 		EACH_WRITER(returned_packs_come_back),
 		EACH_WRITER(whole_packs_become_huge),
 		EACH_WRITER(tidy_leaves_small_pages),
