@@ -22,9 +22,14 @@ void log_hold(struct log_held *held)
 	holder = held;
 }
 
-void log_let_go(const struct log *log, const struct log_held *held)
+void log_drop(void)
 {
 	holder = NULL;
+}
+
+void log_let_go(const struct log *log, const struct log_held *held)
+{
+	log_drop();
 	if (held->line[0])
 		log_line(log, "%s", held->line);
 }

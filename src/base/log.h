@@ -28,10 +28,11 @@ struct log_held {
 /*
  * log_hold - until log_let_go() this thread's first line goes to @held, and more are dropped: they
  * would follow from it. log_let_go - hand it to the caller's function, which may do anything: fork,
- * or use what the locks guard
+ * or use what the locks guard. log_drop - instead: to nobody
  */
 void log_hold(struct log_held *held);
 void log_let_go(const struct log *log, const struct log_held *held);
+void log_drop(void);
 
 /*
  * log_error - say why, and give the error, so that callers can write: return log_error(...)

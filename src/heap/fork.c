@@ -143,16 +143,75 @@ static void forget_huge(struct index *ix)
 	}
 }
 
+/* The first call in a child: from a fork that ran no handlers, or for what those left to it. */
+static void revive(struct pp_heap *heap)
+{
+	struct fork_state *fork = &heap->fork;
+
+	if (heap->mem.flags & PP_NOFORK) {
+		fork->lost = true;
+		return;
+	}
+	rebuild_indices(heap);
+	heap_recount(heap); /* packs come and go without the lock */
+	renew_locks(heap);
+	forget_huge(&heap->index);
+	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);
+}
+
+static bool claim_by_page(struct fork_state *fork)
+{
+	uint32_t seen = 0;
+
+	return __atomic_compare_exchange_n(fork->alive, &seen, FORK_ENTERING, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Unless a thread of this very process has: one of the parent may have been lost while it did. */
+static bool claim_by_id(struct fork_state *fork)
+{
+	pid_t own = os_process(), seen = __atomic_load_n(&fork->pid, __ATOMIC_RELAXED);
+
+	while (seen != own && seen != -own) {
+		if (__atomic_compare_exchange_n(&fork->pid, &seen, -own, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
+/* One thread of the child does it, and the others wait for it. */
+static void enter_child(struct pp_heap *heap)
+{
+	struct fork_state *fork = &heap->fork;
+
+	if (fork->alive ? claim_by_page(fork) : claim_by_id(fork)) {
+		revive(heap);
+		declare_alive(heap);
+		return;
+	}
+	while (heap_is_in_child(heap))
+		lock_pause();
+}
+
+/*
+ * The handlers hold the list's lock, which the caller's log function may want: it is told nothing
+ * here. Calls that are refused for what failed here say so.
+ */
 static void before_fork(void)
 {
+	struct log_held held;
+
 	lock_all();
+	log_hold(&held);
 	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
 		if (heap_is_in_child(heap))
-			fork_enter_child(heap); /* whose locks may be held by nobody */
+			enter_child(heap); /* whose locks may be held by nobody */
 		lock_heap(heap);
 		if (is_alias(heap))
 			take_snapshot(heap);
 	}
+	log_drop();
 }
 
 static void after_fork_in_parent(void)
@@ -170,6 +229,9 @@ static void after_fork_in_parent(void)
 /* The locks are ours: what they guard is whole. The rest is done at the heap's first use. */
 static void after_fork_in_child(void)
 {
+	struct log_held held;
+
+	log_hold(&held);
 	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
 		unlock_heap(heap);
 		if (!is_alias(heap))
@@ -178,6 +240,7 @@ static void after_fork_in_child(void)
 			declare_alive(heap);
 		drop_snapshot(heap);
 	}
+	log_drop();
 	unlock_all();
 }
 
@@ -244,55 +307,13 @@ int fork_keep_out(struct pp_heap *heap, size_t p)
 	return err || !rw ? err : os_dont_fork(rw, PACK_SIZE);
 }
 
-/* The first call in a child: from a fork that ran no handlers, or for what those left to it. */
-static void revive(struct pp_heap *heap)
-{
-	struct fork_state *fork = &heap->fork;
-
-	if (heap->mem.flags & PP_NOFORK) {
-		fork->lost = true;
-		return;
-	}
-	rebuild_indices(heap);
-	heap_recount(heap); /* packs come and go without the lock */
-	renew_locks(heap);
-	forget_huge(&heap->index);
-	fork->frozen = is_alias(heap) || heap->mem.writer->reopen(&heap->mem);
-}
-
-static bool claim_by_page(struct fork_state *fork)
-{
-	uint32_t seen = 0;
-
-	return __atomic_compare_exchange_n(fork->alive, &seen, FORK_ENTERING, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-/* Unless a thread of this very process has: one of the parent may have been lost while it did. */
-static bool claim_by_id(struct fork_state *fork)
-{
-	pid_t own = os_process(), seen = __atomic_load_n(&fork->pid, __ATOMIC_RELAXED);
-
-	while (seen != own && seen != -own) {
-		if (__atomic_compare_exchange_n(&fork->pid, &seen, -own, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return true;
-	}
-	return false;
-}
-
-/* One thread of the child does it, and the others wait for it. */
 void fork_enter_child(struct pp_heap *heap)
 {
-	struct fork_state *fork = &heap->fork;
+	struct log_held held;
 
-	if (fork->alive ? claim_by_page(fork) : claim_by_id(fork)) {
-		revive(heap);
-		declare_alive(heap);
-		return;
-	}
-	while (heap_is_in_child(heap))
-		lock_pause();
+	log_hold(&held);
+	enter_child(heap);
+	log_let_go(&heap->mem.log, &held);
 }
 
 /* const promises that the heap's blocks stay as they are. */

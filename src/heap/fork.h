@@ -49,7 +49,10 @@ void fork_fini(struct pp_heap *heap);
 /* fork_keep_out - what was just mapped in pack @p is not for children, if PP_NOFORK says so */
 int fork_keep_out(struct pp_heap *heap, size_t p);
 
-/* fork_enter_child - the slow way of heap_enter() */
+/*
+ * fork_enter_child - the slow way of heap_enter(), once in a process
+ * What the caller's log function is told, it is told when other calls may be made.
+ */
 void fork_enter_child(struct pp_heap *heap);
 
 #endif

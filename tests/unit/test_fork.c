@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -270,6 +271,74 @@ static void tidy_makes_huge_again(void **state)
 	close(gate[0]);
 	close(gate[1]);
 	assert_int_equal(test_stats(heap).huge, 2 * MIB);
+	pp_heap_free(heap);
+}
+
+/* Nobody tells the parent of a raw fork that its writes split pages: tidy asks the kernel. */
+static void tidy_makes_huge_again_after_a_raw_fork(void **state)
+{
+	struct pp_heap *heap = test_heap(PP_WRITER_POKE, 1);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	block.freed = test_block(heap, 8192, 1);
+	block.kept = test_block(heap, 2 * MIB - 8192, 3);
+	if (pp_heap_tidy(heap) || test_stats(heap).huge != 2 * MIB) {
+		print_message("skipped: the kernel gives no huge page now\n");
+		pp_heap_free(heap);
+		skip();
+	}
+	pid = raw_fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(pp_free(heap, block.freed), 0);
+	assert_int_equal(test_stats(heap).huge, 0);
+	assert_int_equal(pp_heap_tidy(heap), 0);
+	assert_int_equal(test_stats(heap).huge, 2 * MIB);
+	assert_int_equal(call(block.kept), 3);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	pp_heap_free(heap);
+}
+
+static unsigned int told;
+
+/* Told why the child cannot write: asks the very heap, whose call it is in. */
+static void ask_the_heap(void *ctx, const char *message)
+{
+	struct pp_heap *heap = *(struct pp_heap **)ctx;
+	struct pp_stats stats = {.size = sizeof(stats)};
+
+	CHECK(strlen(message) > 0);
+	if (told++)
+		return;
+	CHECK(!pp_walk(heap, see_huge, NULL));
+	CHECK(pp_stats(heap, &stats) <= 0); /* no descriptor for smaps */
+	CHECK(pp_free(heap, block.freed) == -EPERM);
+	CHECK(call(block.kept) == 3);
+}
+
+static void enter_without_descriptors(struct pp_heap *heap)
+{
+	const struct rlimit none = {0, 0};
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+	heap->mem.log = (struct log){ask_the_heap, &heap};
+	told = 0;
+	CHECK(pp_free(heap, block.freed) == -EPERM);
+	CHECK(told >= 3); /* opening it, and for each free */
+}
+
+static void log_function_may_use_a_heap_that_is_entered(void **state)
+{
+	struct pp_heap *heap = heap_before_fork(PP_WRITER_POKE);
+
+	(void)state;
+	assert_int_equal(run_in(raw_fork, enter_without_descriptors, heap), 0);
+	assert_int_equal(run_in(fork, enter_without_descriptors, heap), 0);
 	pp_heap_free(heap);
 }
 
@@ -669,6 +738,8 @@ int main(void)
 		cmocka_unit_test(raw_fork_of_alias_cannot_write),
 		cmocka_unit_test(block_being_patched_is_nobodys_in_a_child),
 		EACH_WRITER(tidy_makes_huge_again),
+		cmocka_unit_test(tidy_makes_huge_again_after_a_raw_fork),
+		cmocka_unit_test(log_function_may_use_a_heap_that_is_entered),
 		EACH_WRITER(child_may_have_its_own),
 		EACH_WRITER(grandchildren_are_apart_too),
 		EACH_WRITER(raw_fork_beside_a_fork),
