@@ -10,14 +10,13 @@
  *	((fn)code.rx)();
  *	pp_free(heap, code.rx);			traps again, then reusable
  *
- * Every function may be called from any thread, except that pp_heap_free() must
- * be the last call on its heap. Functions return 0 or -errno; what they give is
- * written through pointers, on success only. A failing call changes nothing,
- * unless its comment says otherwise.
+ * Every function may be called from any thread, except that pp_heap_free() must be the last call on
+ * its heap. Functions return 0 or -errno; what they give is written through pointers, on success
+ * only. A failing call changes nothing, unless its comment says otherwise.
  *
- * After fork() parent and child both go on with the heap, and neither sees what
- * the other does. A child that was made without pthread_atfork() handlers (a raw
- * system call) may run an alias heap's code, but calls that write are -EPERM.
+ * After fork() parent and child both go on with the heap, and neither sees what the other does. A
+ * child that was made without pthread_atfork() handlers (a raw system call) may run an alias heap's
+ * code, but calls that write are -EPERM; docs/heap.md says what libc's malloc does to such a child.
  */
 #ifndef PROGPACK_H
 #define PROGPACK_H
@@ -40,10 +39,7 @@ extern "C" {
 
 struct pp_heap;
 
-/*
- * Told why a call failed, or which fallback was taken: one line, no newline. No lock is held: it
- * may fork, or use the heap.
- */
+/* Told why a call failed, or which fallback was taken: one line. It may fork, or use the heap. */
 typedef void (*pp_log_fn)(void *ctx, const char *message);
 
 /* How bytes reach memory that nobody may write; docs/heap.md compares them. */
@@ -58,15 +54,14 @@ enum pp_writer {
 /* A child of fork() gets no code: its heap refuses calls with -EPERM, and fork() costs nothing. */
 #define PP_NOFORK 0x2u
 /*
- * Seal packs (mseal) once they are full-grown: nobody can unmap them or change their protection.
- * Not even pp_heap_free(): they stay for the process's life, full of traps. With the alias writer
- * a child of fork() may then run the code and change nothing. -ENOSYS if the kernel has no mseal.
+ * Seal packs once they are full-grown: nobody can unmap or re-protect them, not even
+ * pp_heap_free(): they stay for the process's life, full of traps. With the alias writer a child of
+ * fork() may then run the code and change nothing. -ENOSYS if the kernel has no mseal.
  */
 #define PP_SEAL 0x4u
 /*
- * Map each pack whole, as one huge page where there are any, when its first block comes (and the
- * first pack in pp_heap_new()): 2 MiB for one small program, and no growth later. For hosts that
- * know they will have much code.
+ * Map each pack whole, the first in pp_heap_new(), as one huge page where there are any: 2 MiB for
+ * one small program, and no growth later. For hosts that know they will have much code.
  */
 #define PP_WHOLE_PACKS 0x8u
 
@@ -126,10 +121,8 @@ struct pp_block {
  * @largest_free: the largest block that fits into the packs mapped now
  * @packs, @blocks, @open: counts; open blocks are not finalized yet, and counted in @blocks too
  * @allocs .. @patches: calls that succeeded, each block of a batch being one
- * @copies, @fills: writes of code by finalize and of traps by free, one each whatever the
- *	size; the first fill of a pack is not counted
- * @syncs: instruction syncs: one per finalize, free, batch and patch (no instructions on x86-64
- *	but for patches)
+ * @copies, @fills: writes of code by finalize and of traps by free, one each whatever the size
+ * @syncs: instruction syncs (on x86-64 nothing but for patches): one per call, also of a batch
  * @fail_args .. @fail_write: calls that failed, by cause: bad arguments (-EINVAL, -E2BIG, -EBUSY,
  *	-EOVERFLOW; of pp_patch() also -ENOENT and -ENOTSUP), -ESTALE, -EDQUOT, -ENOSPC, no memory
  *	(any other error of pp_alloc()), and writes or instruction syncs that the kernel refused.
@@ -150,10 +143,8 @@ struct pp_stats {
  * @opts: NULL for the defaults
  *
  * Executable memory is mapped and code is run here, so a heap that exists works.
- *
- * Return: 0, -EINVAL (bad option), -E2BIG (opts of a later version, with a field set
- * that this one does not know), -ENOMEM, or why no writer works (-EPERM, -EACCES,
- * -ENOSYS, ...; each writer's reason goes to opts->log).
+ * Return: 0, -EINVAL (bad option), -E2BIG (a field of a later version is set), -ENOMEM, or why no
+ * writer works (-EPERM, -EACCES, -ENOSYS, ...; each writer's reason goes to opts->log).
  */
 PP_MUST_USE int pp_heap_new(const struct pp_opts *opts, struct pp_heap **heap);
 
@@ -166,10 +157,9 @@ void pp_heap_free(struct pp_heap *heap);
  * @code: filled on success, untouched on error
  *
  * End the block with exactly one of pp_finalize() or pp_abort().
- *
- * Return: 0, -EINVAL (size 0), -E2BIG (larger than the reservation), -EDQUOT (over
- * opts.limit), -ENOSPC (reservation full), -ENOMEM, or why no more executable memory could
- * be mapped (-EMFILE, -EFBIG, ...). Mirrors bpf_jit_binary_pack_alloc() of kernel/bpf/core.c.
+ * Return: 0, -EINVAL (size 0), -E2BIG (larger than the reservation), -EDQUOT (over opts.limit),
+ * -ENOSPC (reservation full), -ENOMEM, or why no more executable memory could be mapped (-EMFILE,
+ * -EFBIG, ...). Mirrors bpf_jit_binary_pack_alloc() of kernel/bpf/core.c.
  */
 PP_MUST_USE int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code);
 
@@ -199,9 +189,9 @@ PP_MUST_USE int pp_alloc_with(struct pp_heap *heap, size_t size, const struct pp
  * counted in stats.used and blocks, pp_lookup() finds it, pp_free() says -ESTALE. On success
  * code->size is what the block has kept, and the caller may publish code->rx.
  *
- * Return: 0, -EINVAL (@used out of range), -EOVERFLOW (bytes were emitted past the
- * end of the buffer), -ESTALE (no open block: finalized, aborted or never allocated;
- * nothing is consumed), or the writer's error. Mirrors bpf_jit_binary_pack_finalize().
+ * Return: 0, -EINVAL (@used out of range), -EOVERFLOW (bytes were emitted past the end of the
+ * buffer), -ESTALE (no open block; nothing is consumed), or the writer's error. Mirrors
+ * bpf_jit_binary_pack_finalize().
  */
 PP_MUST_USE int pp_finalize(struct pp_heap *heap, struct pp_code *code, size_t used);
 
@@ -210,24 +200,19 @@ int pp_abort(struct pp_heap *heap, struct pp_code *code);
 
 /*
  * pp_free - fill a finalized block with traps, then let its chunks be used again
- * @rx: its first byte
- *
- * Nobody may be executing in it.
- *
+ * @rx: its first byte; nobody may be executing in the block
  * Return: 0, -ESTALE (no block there: free already, or never allocated), -EINVAL (within a block,
  * no multiple of PP_CHUNK, or not of this heap), -EBUSY (open: use pp_abort()), or the writer's
- * error, and the block stays.
- * Mirrors bpf_jit_binary_pack_free().
+ * error, and the block stays. Mirrors bpf_jit_binary_pack_free().
  */
 PP_MUST_USE int pp_free(struct pp_heap *heap, const void *rx);
 
 /*
  * pp_finalize_batch, pp_free_batch - the same for @n blocks, with one instruction sync in all
  *
- * All or nothing: all blocks are checked before any is touched; a block given twice is -ESTALE.
- * If one is no open block, nothing is consumed; if one's @used or buffer is refused or a copy
- * fails, every block of the batch is given back; if a fill fails, every block stays (those filled
- * already hold traps).
+ * All or nothing: all are checked before any is touched; one given twice is -ESTALE. If one is no
+ * open block, nothing is consumed; if one's @used or buffer is refused or a copy fails, all of the
+ * batch are given back; if a fill fails, all stay (those filled already hold traps).
  */
 PP_MUST_USE int pp_finalize_batch(struct pp_heap *heap, struct pp_code *codes, const size_t *used,
 				  size_t n);
@@ -239,10 +224,9 @@ PP_MUST_USE int pp_free_batch(struct pp_heap *heap, const void *const *rx, size_
  * @size: 1 .. 8, not crossing an 8-byte boundary
  *
  * A thread that fetches the bytes sees the old ones or the new ones, never a mixture; when the
- * call returns every core sees the new ones.
- *
- * The alias writer changes all of them at once; poke one byte only (others may be given, as they
- * are already), since nobody promises that the kernel writes more at once.
+ * call returns every core sees the new ones. The alias writer changes all of them at once; poke one
+ * byte only (others may be given, as they are already): who knows if the kernel writes more at
+ * once.
  *
  * Return: 0, -EINVAL, -ENOENT (not in a finalized block), -ENOTSUP (this writer cannot write so
  * many bytes at once), the writer's error, or why cores cannot be synchronised (membarrier
@@ -253,7 +237,6 @@ PP_MUST_USE int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size
 /*
  * pp_heap_tidy - the slow work that is kept off the other calls: make packs that filled up huge,
  * return empty packs but one. Call it when idle; a heap that is never tidied works.
- *
  * Return: 0, or the first error (-ENOMEM where the kernel found no huge page: later, maybe); what
  * can be done is done all the same.
  */
@@ -263,16 +246,14 @@ PP_MUST_USE int pp_heap_tidy(struct pp_heap *heap);
  * pp_lookup - the block that an address is in; async-signal-safe
  *
  * Exact for a block that stands meanwhile. If it is being made or freed by others, then -ENOENT or
- * bytes that contain @pc but may be no block any more.
- *
- * Return: 0, or -ENOENT (free, not of this heap, or in a child that PP_NOFORK gives no code).
+ * bytes that contain @pc but may be no block any more. Return: 0, or -ENOENT (free, not of this
+ * heap, or in a child that PP_NOFORK gives no code).
  */
 PP_MUST_USE int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block);
 
 /*
  * pp_stats - the heap's figures; reads /proc/self/smaps, so not for hot paths
  * @stats: stats->size set by the caller; that many bytes are filled
- *
  * Return: 0, -EINVAL (size below the first version's), or why /proc/self/smaps could not be read
  * although it is there (-EMFILE, -ENOMEM, ...).
  */
@@ -297,9 +278,8 @@ struct pp_run {
 
 /*
  * pp_walk - show every run of a heap
- * @fn: gets each; non-zero stops the walk. Must not call the heap.
- *
- * The heap's locks are held meanwhile. Return: 0, or what @fn returned.
+ * @fn: gets each; non-zero stops the walk. Must not call the heap, whose locks are held.
+ * Return: 0, or what @fn returned.
  */
 PP_MUST_USE int pp_walk(const struct pp_heap *heap, int (*fn)(void *ctx, const struct pp_run *run),
 			void *ctx);
@@ -310,7 +290,7 @@ void pp_heap_range(const struct pp_heap *heap, uintptr_t *lo, uintptr_t *hi);
 /* "poke", "alias" or "auto"; NULL for anything else. */
 const char *pp_writer_name(enum pp_writer writer);
 
-/* pp_writer_by_name - the reverse: 0, or -EINVAL. */
+/* The reverse: 0, or -EINVAL. */
 PP_MUST_USE int pp_writer_by_name(const char *name, enum pp_writer *writer);
 
 #pragma GCC visibility pop
