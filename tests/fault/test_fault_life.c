@@ -7,7 +7,6 @@
 #include "trial.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* A test's parameters. */
@@ -116,7 +115,7 @@ static int be_the_child(const struct life *life, struct trial *trial, const stru
 
 static int fork_and_wait(const struct life *life, struct trial *trial, const struct balance *before)
 {
-	pid_t pid = life->is_raw ? (pid_t)syscall(SYS_fork) : fork();
+	pid_t pid = life->is_raw ? raw_fork() : fork();
 	int status = -1;
 
 	assert_true(pid >= 0);

@@ -4,6 +4,8 @@
 #include "os/cpu.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
 
 enum pp_writer test_poke = PP_WRITER_POKE, test_alias = PP_WRITER_ALIAS;
 
@@ -98,6 +100,12 @@ void *test_block(struct pp_heap *heap, size_t size, uint32_t value)
 	if (pp_finalize(heap, &code, size))
 		abort();
 	return code.rx;
+}
+
+/* arm64 and riscv64 have no fork system call. */
+pid_t raw_fork(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
 bool is_traps(const void *bytes, size_t size)

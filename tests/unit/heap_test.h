@@ -61,6 +61,9 @@ uint32_t call(const void *rx);
 /* A live block of @size bytes whose function returns @value. */
 void *test_block(struct pp_heap *heap, size_t size, uint32_t value);
 
+/* fork() by a system call that runs no handlers. */
+pid_t raw_fork(void);
+
 bool is_traps(const void *bytes, size_t size);
 
 /* A line of /proc/self/maps. */

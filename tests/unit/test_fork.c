@@ -11,13 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-
-static pid_t raw_fork(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-}
 
 /* Run @body in a child; the exit status as waitpid() has it. */
 static int run_in(pid_t (*fork_by)(void), void (*body)(struct pp_heap *heap), struct pp_heap *heap)

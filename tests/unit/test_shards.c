@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -444,11 +443,6 @@ static void live_on(struct pp_heap *heap)
 	CHECK(call(test_block(heap, 3 * MIB, 4)) == 4);
 	CHECK(test_stats(heap).blocks == 2);
 	pp_heap_free(heap);
-}
-
-static pid_t raw_fork(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
 static void run_in(pid_t (*fork_by)(void), struct pp_heap *heap)
