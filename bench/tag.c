@@ -1,73 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tag.c - progpack bench tag: load, run, compare and free, as the kernel's test_tag
- *(lineage.md 5.1)
+ * tag.c - progpack bench tag: load, run, compare, free; the kernel's test_tag (lineage.md 5.1)
  *
  *	lengths 2 .. 4096 x { numbers of 32 bits, numbers of 64 bits } x 5 rounds = 40,945 cycles
  *
- * What it is after is the free that follows each load at once: what that costs must not grow with
- *the size of the image. The arm per-word shows what it cost when it did: one sync for each word, as
- *the first patch for RISC-V had.
+ * What it is after is the free that follows each load at once: its syncs and system calls must not
+ * grow with the size of the image. The arm per-word shows what it costs when they do: one sync for
+ * each word, as the first patch for RISC-V had.
  */
+#include "bench/tag.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "bench/bench.h"
-#include "bpf/prog.h"
 #include "os/cpu.h"
 #include "tools/cli.h"
-#include "tools/json.h"
 #include "tools/progress.h"
 
 #define LEN_MIN 2u
-#define LEN_MAX 4096u
-#define SLOT 8u
 #define ROUNDS 5u
 #define PER_WORD_NS 2000000000u /* the arm per-word stops then: a free is milliseconds there */
 #define PER_WORD_STEP 64u       /* it tries every so many lengths */
 #define WORD 4u
-
-struct tag_settings {
-	uint64_t rounds;
-	bool quick, per_word, json;
-};
-
-/*
- * What frees of one arm cost: sums over all, by the heap's counts; and the most that a single one
- * took, of those that were looked at one by one: asking a heap for its counts takes longer than
- * freeing does, as it reads /proc/self/smaps.
- */
-struct tag_cost {
-	uint64_t frees, syncs, writes, bytes, ns;
-	uint64_t syncs_max, writes_max, bytes_max, ns_max;
-};
-
-/*
- * struct tag_arm - a way of freeing
- * @mem: the heap's, with our free in the place of its own
- * @word_syncs: those of sync_each_word()
- * @len: of the program at hand; @longest: of those that were tried
- */
-struct tag_arm {
-	const char *name;
-	enum pp_writer writer;
-	bool per_word, poke;
-	struct pp_heap *heap;
-	struct jit_mem heap_mem, mem;
-	struct tag_cost cost;
-	uint64_t cycles, wall_ns, word_syncs;
-	uint32_t len, longest;
-	double user, sys;
-	int err; /* why there is no such heap here */
-};
-
-struct tag {
-	struct tag_settings settings;
-	uint64_t random;
-	uint8_t slots[LEN_MAX * SLOT];
-};
 
 static const struct cli_option tag_options[] = {
 	{"--rounds", "N", CLI_COUNT, 1000, offsetof(struct tag_settings, rounds),
@@ -89,7 +45,7 @@ static const struct cli_command tag_command = {
 	.about =
 		"The test that hung the first kernels with packed programs: programs of 2 to 4096\n"
 		"instructions are loaded, run once, compared with the interpreter and freed at once,\n"
-		"40,945 of them, with images of up to 41 kB. Each writer is an arm. Lines:\n"
+		"40,945 of them; images grow to 25 kB on x86-64. Each writer is an arm. Lines:\n"
 		"\n"
 		"  tag/cycle  cycles, seconds of wall clock, user and system time\n"
 		"  tag/free   what a free took, mean and max: microseconds; system calls, for its\n"
@@ -98,7 +54,8 @@ static const struct cli_command tag_command = {
 		"\n"
 		"Syncs and writes are the heap's own counts (pp_stats); their max is of every 256th\n"
 		"free and of those of the shortest and longest programs. A free that takes as many for\n"
-		"41 kB as for 64 bytes stalls nobody.\n",
+		"the longest as for 64 bytes stalls nobody. Not counted: the grace period that a free\n"
+		"waits for (liburcu's two membarriers), and memory that the heap gives back.\n",
 	.options = tag_options,
 	.examples = "progpack bench tag --quick\n"
 		    "progpack bench tag --rounds 1 --per-word\n",
@@ -147,7 +104,7 @@ static int timed_free(struct tag_arm *arm, const void *rx)
 /* The shortest and the longest, and some between. */
 static bool is_sample(const struct tag_arm *arm)
 {
-	return arm->len <= LEN_MIN + 1 || arm->len >= LEN_MAX - 16 || arm->cycles % 256 == 0;
+	return arm->len <= LEN_MIN + 1 || arm->len >= TAG_LEN_MAX - 16 || arm->cycles % 256 == 0;
 }
 
 static int sampled_free(struct tag_arm *arm, const void *rx)
@@ -236,7 +193,7 @@ static int arm_start(struct tag_arm *arm)
 
 static void put_slot(uint8_t *slot, unsigned int code, unsigned int dst, uint32_t imm)
 {
-	const uint8_t bytes[SLOT] = {
+	const uint8_t bytes[BPF_SLOT] = {
 		(uint8_t)code,        (uint8_t)dst,         0, 0, (uint8_t)imm, (uint8_t)(imm >> 8),
 		(uint8_t)(imm >> 16), (uint8_t)(imm >> 24),
 	};
@@ -248,8 +205,9 @@ static void put_slot(uint8_t *slot, unsigned int code, unsigned int dst, uint32_
 static void make_short(struct tag *tag, uint32_t len)
 {
 	for (uint32_t i = 0; i < len - 1; i++)
-		put_slot(tag->slots + i * SLOT, 0xb7, i % 10, (uint32_t)random_next(&tag->random));
-	put_slot(tag->slots + (len - 1) * SLOT, 0x95, 0, 0);
+		put_slot(tag->slots + i * BPF_SLOT, 0xb7, i % 10,
+			 (uint32_t)random_next(&tag->random));
+	put_slot(tag->slots + (len - 1) * BPF_SLOT, 0x95, 0, 0);
 }
 
 /* The same with numbers of two slots; the kernel's have the address of a map there. */
@@ -258,13 +216,14 @@ static void make_wide(struct tag *tag, uint32_t len)
 	uint32_t i;
 
 	for (i = 0; i + 2 < len; i += 2) {
-		put_slot(tag->slots + i * SLOT, 0x18, i / 2 % 10,
+		put_slot(tag->slots + i * BPF_SLOT, 0x18, i / 2 % 10,
 			 (uint32_t)random_next(&tag->random));
-		put_slot(tag->slots + (i + 1) * SLOT, 0, 0, (uint32_t)random_next(&tag->random));
+		put_slot(tag->slots + (i + 1) * BPF_SLOT, 0, 0,
+			 (uint32_t)random_next(&tag->random));
 	}
 	for (; i < len - 1; i++)
-		put_slot(tag->slots + i * SLOT, 0xb7, 0, 42);
-	put_slot(tag->slots + (len - 1) * SLOT, 0x95, 0, 0);
+		put_slot(tag->slots + i * BPF_SLOT, 0xb7, 0, 42);
+	put_slot(tag->slots + (len - 1) * BPF_SLOT, 0x95, 0, 0);
 }
 
 static int run_both(struct pp_bpf_object *object, uint32_t len)
@@ -294,7 +253,7 @@ static int cycle(struct tag *tag, struct tag_arm *arm, uint32_t len)
 					 .name = "tag",
 					 .log = log_error_line};
 	struct pp_bpf_object *object;
-	int err = pp_bpf_open_raw(tag->slots, (size_t)len * SLOT, &opts, &object);
+	int err = pp_bpf_open_raw(tag->slots, (size_t)len * BPF_SLOT, &opts, &object);
 
 	if (err)
 		return err;
@@ -321,11 +280,12 @@ static int round_of(struct tag *tag, struct tag_arm *arm, uint64_t start)
 	uint32_t step = arm->per_word ? PER_WORD_STEP : tag->settings.quick ? 16 : 1;
 	int err = 0;
 
-	for (uint32_t len = LEN_MIN; len <= LEN_MAX && !err && !is_over(arm, start); len += step) {
+	for (uint32_t len = LEN_MIN; len <= TAG_LEN_MAX && !err && !is_over(arm, start);
+	     len += step) {
 		make_short(tag, len);
 		err = cycle(tag, arm, len);
 	}
-	for (uint32_t len = LEN_MIN + 1; len <= LEN_MAX && !err && !is_over(arm, start);
+	for (uint32_t len = LEN_MIN + 1; len <= TAG_LEN_MAX && !err && !is_over(arm, start);
 	     len += step) {
 		make_wide(tag, len);
 		err = cycle(tag, arm, len);
@@ -374,87 +334,7 @@ static int run_arm(struct tag *tag, struct tag_arm *arm)
 	return err;
 }
 
-/* ---- report ---- */
-
-static double mean(const struct tag_arm *arm, uint64_t sum)
-{
-	return arm->cost.frees ? (double)sum / (double)arm->cost.frees : 0;
-}
-
-/* System calls of writes and syncs: what the writer and the arch need. */
-static double calls(const struct tag_arm *arm, double writes, double syncs)
-{
-	bool syncs_call = cpu_sync_is_call() || arm->per_word;
-
-	return (arm->poke ? writes : 0) + (syncs_call ? syncs : 0);
-}
-
-static void put_lines(const struct tag_arm *arm)
-{
-	const struct tag_cost *cost = &arm->cost;
-
-	if (arm->err) {
-		printf("tag/cycle arm=%s skipped: %s\n", arm->name, strerror(-arm->err));
-		return;
-	}
-	printf("tag/cycle arm=%s cycles=%llu longest=%u wall_s=%.3f user_s=%.3f sys_s=%.3f\n",
-	       arm->name, (unsigned long long)arm->cycles, arm->longest, (double)arm->wall_ns / 1e9,
-	       arm->user, arm->sys);
-	printf("tag/free arm=%s us mean=%.2f max=%.2f syscalls mean=%.2f max=%.0f syncs mean=%.2f "
-	       "max=%llu bytes mean=%.0f max=%llu\n",
-	       arm->name, mean(arm, cost->ns) / 1e3, (double)cost->ns_max / 1e3,
-	       calls(arm, mean(arm, cost->writes), mean(arm, cost->syncs)),
-	       calls(arm, (double)cost->writes_max, (double)cost->syncs_max),
-	       mean(arm, cost->syncs), (unsigned long long)cost->syncs_max, mean(arm, cost->bytes),
-	       (unsigned long long)cost->bytes_max);
-}
-
-static void put_json_arm(struct json *json, const struct tag_arm *arm)
-{
-	const struct tag_cost *cost = &arm->cost;
-
-	if (arm->err)
-		return;
-	json_open(json, NULL, '{');
-	json_text(json, "arm", arm->name);
-	json_count(json, "cycles", arm->cycles);
-	json_count(json, "longest", arm->longest);
-	json_real(json, "wall_s", (double)arm->wall_ns / 1e9, 3);
-	json_real(json, "user_s", arm->user, 3);
-	json_real(json, "sys_s", arm->sys, 3);
-	json_count(json, "frees", cost->frees);
-	json_real(json, "free_us_mean", mean(arm, cost->ns) / 1e3, 3);
-	json_real(json, "free_us_max", (double)cost->ns_max / 1e3, 3);
-	json_real(json, "syscalls_mean",
-		  calls(arm, mean(arm, cost->writes), mean(arm, cost->syncs)), 3);
-	json_real(json, "syscalls_max",
-		  calls(arm, (double)cost->writes_max, (double)cost->syncs_max), 0);
-	json_real(json, "syncs_mean", mean(arm, cost->syncs), 3);
-	json_count(json, "syncs_max", cost->syncs_max);
-	json_real(json, "bytes_mean", mean(arm, cost->bytes), 1);
-	json_count(json, "bytes_max", cost->bytes_max);
-	json_close(json, '}');
-}
-
-static void report(const struct tag *tag, const struct tag_arm *arms, unsigned int narms)
-{
-	struct json json = {.to = stdout};
-
-	if (!tag->settings.json) {
-		for (unsigned int a = 0; a < narms; a++)
-			put_lines(&arms[a]);
-		return;
-	}
-	json_open(&json, NULL, '{');
-	json_text(&json, "benchmark", "tag");
-	json_count(&json, "rounds", tag->settings.rounds);
-	json_open(&json, "arms", '[');
-	for (unsigned int a = 0; a < narms; a++)
-		put_json_arm(&json, &arms[a]);
-	json_close(&json, ']');
-	json_close(&json, '}');
-	putchar('\n');
-}
+/* ---- arms ---- */
 
 static int run_all(struct tag *tag)
 {
@@ -478,7 +358,7 @@ static int run_all(struct tag *tag)
 		cli_error("%s", strerror(-(err ? err : arms[0].err)));
 		return CLI_FAILED;
 	}
-	report(tag, arms, narms);
+	tag_report(tag, arms, narms);
 	return CLI_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trigger.c - progpack bench trigger: many tenants, of whose programs one each is hot
- *(lineage.md 5.2)
+ * (lineage.md 5.2)
  *
  *	walk the other code -> call every hot program once, which is timed -> walk ...
  *

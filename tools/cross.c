@@ -8,12 +8,16 @@
 
 #include "cli.h"
 
-#define REACH ((uintptr_t)64 << 20) /* from this program's code, either way */
+/* Where Linux puts programs if it does not randomise. */
+#define IMAGE ((uintptr_t)0x555550000000)
+#define ROOM ((uintptr_t)64 << 20)
 
 static int cross_alloc(void *ctx, size_t size, struct pp_code *code)
 {
 	struct cross *cross = ctx;
 
+	if (size > ROOM)
+		return -ENOSPC;
 	cross->size = (size + PP_CHUNK - 1) / PP_CHUNK * PP_CHUNK;
 	cross->bytes = calloc(1, cross->size);
 	if (!cross->bytes)
@@ -56,20 +60,19 @@ static int cross_lookup(const void *ctx, const void *pc, struct pp_block *block)
 
 void cross_init(struct cross *cross)
 {
-	uintptr_t here = (uintptr_t)cross_init & ~(uintptr_t)0xfff;
-
 	*cross = (struct cross){
 		.mem =
 			{
 				.ctx = cross,
-				.lo = here - REACH,
-				.hi = here + REACH,
+				.lo = IMAGE,
+				.hi = IMAGE + ROOM,
 				.alloc = cross_alloc,
 				.finalize = cross_finalize,
 				.abort = cross_abort,
 				.free = cross_free,
 				.lookup = cross_lookup,
 			},
+		.stand_in = IMAGE + ROOM,
 	};
 }
 

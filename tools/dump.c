@@ -24,7 +24,7 @@
 
 struct settings {
 	const char *file, *prog, *arch, *features;
-	bool native, raw;
+	bool native, raw, words;
 };
 
 static const struct cli_option options[] = {
@@ -41,6 +41,8 @@ static const struct cli_option options[] = {
 	{"--features", "LIST", CLI_TEXT, 0, offsetof(struct settings, features),
 	 "with --arch: what the CPU has, as zba,zbb; none; or all, the default for other\n"
 	 "arches than this machine's"},
+	{"--words", NULL, CLI_SWITCH, 0, offsetof(struct settings, words),
+	 "with --native: code as numbers (.4byte), not as instructions"},
 	{"--raw", NULL, CLI_SWITCH, 0, offsetof(struct settings, raw),
 	 "FILE is an array of 8-byte instructions, one program named main"},
 	{0},
@@ -49,14 +51,16 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.name = "dump",
 	.summary = "list the eBPF of an object, and its native code",
-	.synopsis = "FILE [--prog NAME] [--native [--arch NAME [--features LIST]]] [--raw]",
+	.synopsis =
+		"FILE [--prog NAME] [--native [--arch NAME [--features LIST]] [--words]] [--raw]",
 	.about =
 		"Loads FILE and lists each function once: the programs, each with those it calls behind\n"
 		"it, then those that no program calls. A line begins with the instruction's slot (8 bytes\n"
 		"each) in its section; jumps and calls count slots from the one behind them (goto pc+2);\n"
 		"calls into another section show the function's name alone. Targets of native jumps and\n"
 		"calls are offsets in the image, as in the column of offsets; targets outside of it are\n"
-		"addresses.",
+		"addresses. Behind a native call stands what it calls. For another arch, addresses of the\n"
+		"image, helpers and maps are made up, and the same on every run.",
 	.options = options,
 	.examples = "progpack dump count.o\n"
 		    "progpack dump filter.o --prog ingress --native\n"
@@ -84,11 +88,14 @@ struct listing {
 	int err;
 };
 
-/* struct source - the object, and where its native code is: in a heap, or in @cross to be looked at
+/*
+ * struct source - the object, and where its native code is: in a heap, or in @cross to be looked at
+ * @words: show it as numbers
  */
 struct source {
 	struct loaded loaded;
 	const struct jit_arch *arch;
+	bool words;
 	struct cross cross;
 };
 
@@ -151,10 +158,28 @@ static const char *function_at(const struct listing *list, size_t at)
 	return list->starts[low - 1].name;
 }
 
-static void put_native(const struct listing *list, const struct native_ins *ins)
+/* The end of "call bpf_ktime_get_ns#5"; NULL for anything else. */
+static const char *helper_in(const char *text)
+{
+	return text && !strncmp(text, "call ", 5) && strchr(text, '#') ? text + 5 : NULL;
+}
+
+/* What a native call or jump goes to: a function of the image, or the helper of its eBPF. */
+static void put_callee(const struct listing *list, const struct native_ins *ins, const char *text)
+{
+	const char *name = function_at(list, ins->target);
+
+	if (!name && ins->calls)
+		name = helper_in(text);
+	if (!name)
+		return;
+	fputs("  ; ", stdout);
+	cli_put_text(stdout, name);
+}
+
+static void put_native(const struct listing *list, const struct native_ins *ins, const char *text)
 {
 	const uint8_t *bytes = list->native.code.bytes + ins->at;
-	const char *function = function_at(list, ins->target);
 
 	printf("  %6zx  ", ins->at);
 	for (size_t i = 0; i < ins->size; i++)
@@ -162,8 +187,7 @@ static void put_native(const struct listing *list, const struct native_ins *ins)
 	for (size_t i = ins->size; i < BYTES_COLUMN; i++)
 		fputs("   ", stdout);
 	printf(" %s%s%s", ins->mnemonic, *ins->operands ? " " : "", ins->operands);
-	if (function)
-		fputs("  ; ", stdout), cli_put_text(stdout, function);
+	put_callee(list, ins, text);
 	putchar('\n');
 }
 
@@ -205,7 +229,7 @@ static void put_instructions(struct listing *list, const struct pp_bpf_line *lin
 	while (native_next(&list->native, &at, end, &ins)) {
 		if (begun)
 			printf("%*s", 8 + list->width, "");
-		put_native(list, &ins);
+		put_native(list, &ins, line->text);
 		begun = true;
 	}
 }
@@ -278,6 +302,7 @@ static int list_native(const struct source *source, const struct pp_bpf_prog *on
 		return -ENOTSUP;
 	code = (struct native_code){
 		.arch = source->arch->name,
+		.words = source->words,
 		.bytes = source->cross.bytes ? source->cross.bytes : image.rx,
 		.base = (uintptr_t)image.rx,
 		.size = image.size,
@@ -328,7 +353,10 @@ static const struct jit_arch *find_arch(const char *name)
 
 static int load_and_dump(const struct settings *set, const struct bytes *file)
 {
-	struct source source = {.arch = set->native ? find_arch(set->arch) : NULL};
+	struct source source = {
+		.arch = set->native ? find_arch(set->arch) : NULL,
+		.words = set->words,
+	};
 	struct native_for native = {.arch = source.arch, .mem = &source.cross.mem};
 	struct load_opts opts = {
 		.name = input_name(set->file),
@@ -344,6 +372,7 @@ static int load_and_dump(const struct settings *set, const struct bytes *file)
 	if (set->arch && cross_features(source.arch, set->features, &native.features))
 		return -1;
 	cross_init(&source.cross);
+	native.stand_in = source.cross.stand_in;
 	err = load_object(&opts, file, &source.loaded);
 	if (err)
 		return err;
@@ -363,6 +392,8 @@ int dump_main(int argc, char **argv)
 		return status;
 	if (set.arch && !set.native)
 		return cli_usage("--arch goes with --native");
+	if (set.words && !set.native)
+		return cli_usage("--words goes with --native");
 	if (set.features && !set.arch)
 		return cli_usage("--features goes with --arch");
 	if (input_read(set.file, &file))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * native_llvm.c - LLVM's disassembler for RISC-V, which capstone 4 has none for
+ * native_llvm.c - LLVM's disassembler: capstone 4 has none for RISC-V and knows little of arm64's
+ * atomics
  *
  * Taken from the shared library at run time, by its C interface, which has been the same since LLVM
- * 3: a hundred megabytes that only who looks at RISC-V code needs. Its package is libllvm14, or any
+ * 3: a hundred megabytes that few need. Its package is libllvm14, or any
  * later one.
  */
 #include <dlfcn.h>
@@ -48,26 +49,23 @@ static int find(void *library, const char *name, void *function)
 	return *to ? 0 : -1;
 }
 
-static int initialize(void *library)
+static int initialize(void *library, const struct llvm_target *target)
 {
-	static const char *const names[] = {
-		"LLVMInitializeRISCVTargetInfo",
-		"LLVMInitializeRISCVTargetMC",
-		"LLVMInitializeRISCVDisassembler",
-	};
+	static const char *const parts[] = {"TargetInfo", "TargetMC", "Disassembler"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		void (*function)(void);
+		char name[64];
 
-		if (find(library, names[i], (void *)&function))
+		snprintf(name, sizeof(name), "LLVMInitialize%s%s", target->name, parts[i]);
+		if (find(library, name, (void *)&function))
 			return -1;
 		function();
 	}
 	return 0;
 }
 
-/* Extensions have had "experimental-" before their names, which a later LLVM does not know. */
-static int create(struct llvm *llvm)
+static int create(struct llvm *llvm, const struct llvm_target *target)
 {
 	void *(*new)(const char *triple, const char *cpu, const char *features, void *info, int tag,
 		     void *operands, void *symbols);
@@ -76,19 +74,18 @@ static int create(struct llvm *llvm)
 	    find(llvm->library, "LLVMDisasmInstruction", (void *)&llvm->decode) ||
 	    find(llvm->library, "LLVMDisasmDispose", (void *)&llvm->dispose))
 		return -1;
-	llvm->context = new ("riscv64", "generic-rv64", "+m,+a,+f,+d,+c,+zba,+zbb,+zbs", NULL, 0,
-			     NULL, NULL);
+	llvm->context = new (target->triple, target->cpu, target->features, NULL, 0, NULL, NULL);
 	return llvm->context ? 0 : -1;
 }
 
-struct llvm *llvm_new(void)
+struct llvm *llvm_new(const struct llvm_target *target)
 {
 	struct llvm *llvm = calloc(1, sizeof(*llvm));
 
 	if (!llvm)
 		return NULL;
 	llvm->library = open_library();
-	if (llvm->library && !initialize(llvm->library) && !create(llvm))
+	if (llvm->library && !initialize(llvm->library, target) && !create(llvm, target))
 		return llvm;
 	llvm_free(llvm);
 	return NULL;

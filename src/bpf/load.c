@@ -14,6 +14,7 @@
 #include "bpf/calls.h"
 #include "bpf/helper.h"
 #include "bpf/prog.h"
+#include "bpf/stand_in.h"
 
 static int create_maps(struct pp_bpf_object *object)
 {
@@ -175,13 +176,16 @@ static int publish(struct pp_bpf_object *object)
 	return prints(object) ? trace_add(object) : 0;
 }
 
-static int compile(struct pp_bpf_object *object, const struct native_for *native)
+/* @outside: NULL for code that runs */
+static int make_image(struct pp_bpf_object *object, const struct native_for *native,
+		      const struct unit *unit, const struct jit_outside *outside)
 {
 	const struct jit_job job = {
 		.arch = native->arch,
 		.features = native->features,
-		.unit = &object->unit,
+		.unit = unit,
 		.mem = native->mem,
+		.outside = outside,
 		.log = &object->log,
 		.lines = object->opts.flags & PP_BPF_KEEP_LINES,
 	};
@@ -189,9 +193,26 @@ static int compile(struct pp_bpf_object *object, const struct native_for *native
 
 	object->mem = *native->mem;
 	err = jit_compile(&job, &object->image);
+	return err ? log_error(&object->log, err, "cannot compile: %s", strerror(-err)) : 0;
+}
+
+static int compile_to_run(struct pp_bpf_object *object, const struct native_for *native)
+{
+	int err = make_image(object, native, &object->unit, NULL);
+
+	return err ? err : publish(object);
+}
+
+static int compile_to_look_at(struct pp_bpf_object *object, const struct native_for *native)
+{
+	struct stand_in stand_in;
+	int err = stand_in_init(&stand_in, object, native->stand_in);
+
 	if (err)
-		return log_error(&object->log, err, "cannot compile: %s", strerror(-err));
-	return native->arch == jit_host_arch() ? publish(object) : 0;
+		return err;
+	err = make_image(object, native, &stand_in.unit, &stand_in.outside);
+	stand_in_fini(&stand_in);
+	return err;
 }
 
 static bool probes(const struct pp_bpf_object *object)
@@ -229,7 +250,9 @@ static int hold_faults(struct pp_bpf_object *object, const struct jit_mem *mem)
 	if (err)
 		return err;
 	object->holds_faults = true;
-	object->mem = mem ? *mem : (struct jit_mem){0};
+	object->holds_images = mem;
+	if (mem)
+		object->mem = *mem;
 	return 0;
 }
 
@@ -238,14 +261,14 @@ static void drop_faults(struct pp_bpf_object *object)
 	const struct fault_mem images = fault_mem(&object->mem);
 
 	if (object->holds_faults)
-		fault_drop(images.ctx ? &images : NULL);
-	object->holds_faults = false;
+		fault_drop(object->holds_images ? &images : NULL);
+	object->holds_faults = object->holds_images = false;
 }
 
 /* @native: NULL to interpret */
 static int make(struct pp_bpf_object *object, const struct native_for *native)
 {
-	bool runs = native && native->arch == jit_host_arch();
+	bool runs = native && !native->stand_in;
 	int err = create_maps(object);
 
 	if (!err)
@@ -261,7 +284,9 @@ static int make(struct pp_bpf_object *object, const struct native_for *native)
 	if (err)
 		return err;
 	interp_prepare(&object->unit);
-	return native ? compile(object, native) : 0;
+	if (!native)
+		return 0;
+	return (runs ? compile_to_run : compile_to_look_at)(object, native);
 }
 
 static void free_source(struct source *source)
@@ -356,7 +381,7 @@ int object_load_for(struct pp_bpf_object *object, const struct native_for *nativ
 /* On a machine without a JIT, programs are interpreted. */
 int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem)
 {
-	const struct native_for native = {jit_host_arch(), jit_host_features(), mem};
+	const struct native_for native = {jit_host_arch(), jit_host_features(), mem, 0};
 
 	return object_load_for(object, native.arch ? &native : NULL);
 }

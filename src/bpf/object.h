@@ -68,7 +68,7 @@ struct name {
  * @registered: helpers of the host, searched before the built-in ones
  * @unit: funcs from the start; the rest, @helpers, @map_names and @image when loaded
  * @mem: where image went; image.rx is NULL if not compiled
- * @holds_faults: fault_hold() was called, for @mem if it is any
+ * @holds_faults: fault_hold() was called; @holds_images: for @mem
  */
 struct pp_bpf_object {
 	struct pp_bpf_opts opts;
@@ -81,7 +81,7 @@ struct pp_bpf_object {
 	struct pp_bpf_prog *progs;
 	struct pp_bpf_map *maps;
 	struct helper *registered;
-	bool loaded, holds_faults;
+	bool loaded, holds_faults, holds_images;
 	struct unit unit;
 	struct helper *helpers;
 	const char **map_names;

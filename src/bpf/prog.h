@@ -13,15 +13,20 @@
  */
 int object_load_into(struct pp_bpf_object *object, const struct jit_mem *mem);
 
-/* struct native_for - which native code to make, and where it goes: @mem is copied */
+/*
+ * struct native_for - which native code to make, and where it goes
+ * @mem: copied
+ * @stand_in: 0, or where helpers, maps and data are said to lie (stand_in.h). Such code is there
+ *	to be looked at: pp_bpf_run() interprets.
+ */
 struct native_for {
 	const struct jit_arch *arch;
 	unsigned int features;
 	const struct jit_mem *mem;
+	uintptr_t stand_in;
 };
 
-/* object_load_for - the same for any arch: where it is not this machine's, pp_bpf_run() interprets
- */
+/* object_load_for - the same for any arch; with a stand-in, if it is not this machine's */
 int object_load_for(struct pp_bpf_object *object, const struct native_for *native);
 
 #endif

@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "bpf/calls.h"
+#include "bpf/packet.h"
 #include "jit/table.h"
 
 /* Passes that may shrink something; clang's output is done in three or four. */
@@ -360,6 +362,16 @@ static int compile_run(struct compile *c, const struct log *log, struct jit_imag
 	return err;
 }
 
+/* Where these are in this process. */
+static struct jit_outside outside_of(const struct unit *unit)
+{
+	return (struct jit_outside){
+		.unit = (uintptr_t)unit,
+		.calls_native = (uintptr_t)calls_native,
+		.packet_load = (uintptr_t)packet_load,
+	};
+}
+
 int jit_compile(const struct jit_job *job, struct jit_image *image)
 {
 	struct flow flow;
@@ -368,6 +380,7 @@ int jit_compile(const struct jit_job *job, struct jit_image *image)
 			.unit = job->unit,
 			.flow = &flow,
 			.mem = job->mem,
+			.outside = job->outside ? *job->outside : outside_of(job->unit),
 			.features = job->features},
 	};
 	struct jit_image made = {0};

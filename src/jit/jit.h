@@ -41,6 +41,14 @@ struct jit_mem {
 struct jit_mem jit_mem_heap(struct pp_heap *heap);
 
 /*
+ * struct jit_outside - addresses in the code beyond the unit's numbers and helpers
+ * @calls_native: called with @unit, by calls of registers
+ */
+struct jit_outside {
+	uintptr_t unit, calls_native, packet_load;
+};
+
+/*
  * struct jit_frame - what a back-end's prologue set up, for its epilogue to undo
  * @saved: mask of eBPF registers whose host registers it saved
  * @stack: bytes it moved the stack pointer by, saved registers not counted
@@ -75,6 +83,7 @@ struct jit_ctx {
 	const struct jit_mem *mem;
 	unsigned int features; /* the arch's own bits */
 	uintptr_t rx;          /* address of the image; meaningless while sizing */
+	struct jit_outside outside;
 	uint8_t *pos, *start;
 	size_t start_at;
 	uint32_t *at, *guess; /* nins offsets each */
@@ -196,6 +205,7 @@ struct jit_image {
 /*
  * struct jit_job - what jit_compile() is to do
  * @features: the arch's bits, jit_host_features() for the host's own
+ * @outside: NULL for where these are; anything else makes code that is not to be run
  * @lines: keep image->at
  */
 struct jit_job {
@@ -203,6 +213,7 @@ struct jit_job {
 	unsigned int features;
 	const struct unit *unit;
 	const struct jit_mem *mem;
+	const struct jit_outside *outside;
 	const struct log *log;
 	bool lines;
 };

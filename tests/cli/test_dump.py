@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """progpack dump: the listing to the letter, native code beside it."""
 import os
+import pathlib
 import platform
 import re
 import subprocess
+import tempfile
 import time
 
 from tap import (EXIT, OBJECTS, PROGPACK, TIMEOUT, Skip, call, failure, has, ins, main, mov,
@@ -216,12 +218,71 @@ def features_choose_instructions():
 
 
 @test
-def sizes_do_not_depend_on_addresses():
-    """Every run lies elsewhere: what is random about addresses must not be in sizes."""
+def every_run_shows_the_same():
+    """Whatever is random about addresses: helpers, maps, and what native code calls by itself."""
+    by_register = mov(1, 5) + ins(0x8D, 1) + EXIT
+    packet = ins(0xBF, 6, 1) + ins(0x30, imm=9) + EXIT
     for arch in arches():
-        sizes = {progpack("dump", PROGS, "--native", "--arch", arch)[0].split(" bytes")[0]
-                 for _ in range(8)}
-        same(len(sizes), 1, f"{arch}: {sizes}")
+        for program in (PROGS, by_register, packet):
+            args = (program,) if program == PROGS else ("--raw", "-")
+            more = {} if program == PROGS else {"stdin": program}
+            shown = {dump(*args, "--native", "--arch", arch, **more) for _ in range(4)}
+            same(len(shown), 1, arch)
+
+
+@test
+def helpers_are_named_at_native_calls():
+    for arch in arches():
+        out = dump(PROGS, "--native", "--arch", arch)
+        if " .2byte" in out:
+            raise Skip("no LLVM here to show RISC-V by")
+        assert re.search(r" (call|blr?|jalr) .*  ; bpf_trace_printk#6$", out, re.M), out
+    need_jit()
+    has(dump(PROGS, "--native"), "; bpf_trace_printk#6")
+
+
+@test
+def immediates_are_no_targets():
+    """bseti is no branch, though its name begins as theirs do."""
+    out = dump("--raw", "-", "--native", "--arch", "riscv64",
+               stdin=ins(0x18, 0) + ins(0, imm=1 << 8) + mov(1, 99) * 20 + EXIT)
+    if " .2byte" in out:
+        raise Skip("no LLVM here to show RISC-V by")
+    assert re.search(r"bseti \w+, zero, 40$", out, re.M), out
+
+
+def words_of(out):
+    """(bytes in order of memory, number shown) of each line."""
+    return [(bytes.fromhex(code), int(number, 16)) for code, number in
+            re.findall(r"  ((?:[0-9a-f]{2} )+) *\.(?:4byte|2byte|byte) 0x([0-9a-f]+)$", out, re.M)]
+
+
+@test
+def words_need_no_disassembler():
+    for arch in arches():
+        shown = dump(PROGS, "--native", "--arch", arch)
+        out = dump(PROGS, "--native", "--arch", arch, "--words")
+        words = words_of(out)
+        assert words and "libllvm" not in out, out
+        for code, number in words:
+            same(int.from_bytes(code, "little"), number)
+        code = re.findall(r"  [0-9a-f]+  ((?:[0-9a-f]{2} )+)", shown)
+        same(b"".join(word for word, _ in words), b"".join(map(bytes.fromhex, code)), arch)
+    _, err = progpack("dump", PROGS, "--words", status=2)
+    has(err, "goes with")
+
+
+@test
+def without_llvm_words_are_shown():
+    """Libraries of its names that are none, where they are looked for first."""
+    with tempfile.TemporaryDirectory() as folder:
+        for version in range(11, 25):
+            for name in (f"libLLVM-{version}.so.1", f"libLLVM.so.{version}.1"):
+                pathlib.Path(folder, name).write_text("not a library")
+        out = dump(PROGS, "--native", "--arch", "riscv64",
+                   env={**os.environ, "LD_LIBRARY_PATH": folder})
+    has(out, "; shown as words: ")
+    assert words_of(out), out
 
 
 @test

@@ -12,9 +12,6 @@
  */
 #include "jit/riscv64/rv.h"
 
-#include "bpf/calls.h"
-#include "bpf/packet.h"
-
 #define SAVED_REGS (1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
 
 /* ---- prologue and epilogue ---- */
@@ -162,8 +159,8 @@ void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	rv_put(jit, rv_addi(RV_SP, RV_SP, -KEPT_SIZE));
 	each_argument(jit, rv_sd);
 	rv_put(jit, rv_mv(RV_A1, RV_TMP));
-	rv_set_address(jit, RV_A0, (uintptr_t)jit->unit);
-	call_c(jit, (uintptr_t)calls_native);
+	rv_set_address(jit, RV_A0, jit->outside.unit);
+	call_c(jit, jit->outside.calls_native);
 	rv_put(jit, rv_mv(RV_TMP, RV_A0));
 	each_argument(jit, rv_ld);
 	rv_put(jit, rv_addi(RV_SP, RV_SP, KEPT_SIZE));
@@ -191,7 +188,7 @@ void rv_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	rv_put(jit, rv_mv(RV_A1, RV_TMP));
 	rv_put(jit, rv_mv(RV_A0, rv_reg(6)));
 	rv_set(jit, RV_A2, in->bytes);
-	call_c(jit, (uintptr_t)packet_load);
+	call_c(jit, jit->outside.packet_load);
 	rv_put(jit, rv_mv(rv_reg(0), RV_A0));
 	start = jit->pos;
 	put_none(jit); /* for its size: a branch cannot be put before what is there */

@@ -15,9 +15,6 @@
  */
 #include "jit/x86_64/x64.h"
 
-#include "bpf/calls.h"
-#include "bpf/packet.h"
-
 #define RED_ZONE 128u
 #define SAVED_REGS (1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
 #define FRAME_REG (1u << 10)
@@ -163,8 +160,8 @@ void x64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	for (size_t k = 0; k < sizeof(kept); k++)
 		x64_push(jit, (enum x64_reg)kept[k]);
 	x64_mov(jit, W64, RSI, x64_reg(in->dst));
-	x64_set(jit, RDI, (uintptr_t)jit->unit);
-	call_c(jit, (uintptr_t)calls_native);
+	x64_set(jit, RDI, jit->outside.unit);
+	call_c(jit, jit->outside.calls_native);
 	x64_mov(jit, W64, X64_TMP, RAX);
 	for (size_t k = sizeof(kept); k-- > 0;)
 		x64_pop(jit, (enum x64_reg)kept[k]);
@@ -185,7 +182,7 @@ void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	}
 	x64_mov(jit, W64, RDI, x64_reg(6));
 	x64_mov_imm32(jit, RDX, in->bytes);
-	call_c(jit, (uintptr_t)packet_load);
+	call_c(jit, jit->outside.packet_load);
 	x64_test(jit, W64, RAX, RAX);
 	over = x64_jcc_over(jit, CC_NS);
 	x64_xor(jit, W32, RAX, RAX);
