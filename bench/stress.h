@@ -14,6 +14,7 @@
 #include "bench/arms.h"
 #include "bench/bench.h"
 #include "bpf/prog.h"
+#include "tools/json.h"
 
 #define GROUP_LOADED 8
 #define GROUP_CALLED 5
@@ -80,6 +81,10 @@ int stress_load_arm(struct stress *stress, struct stress_arm *arm, unsigned int 
 
 /* stress_unload_arm - unload what stress_load_arm() loaded, all or part of it, and close the arm */
 void stress_unload_arm(struct stress *stress, struct stress_arm *arm, unsigned int round);
+
+/* stress_json_times - the members of an arm that bench trigger has too: name, writer, ns_per_call
+ */
+void stress_json_times(struct json *json, const struct stress_arm *arm);
 
 /* stress_report - the table or JSON, and the CSV file: 0, or -errno after an error message */
 int stress_report(const struct stress *stress);

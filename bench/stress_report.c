@@ -58,10 +58,8 @@ static void put_table(const struct stress *stress)
 	       page->ns_per_call.med, (unsigned long long)stress->settings.runs);
 }
 
-static void put_json_arm(struct json *json, const struct stress *stress,
-			 const struct stress_arm *arm)
+void stress_json_times(struct json *json, const struct stress_arm *arm)
 {
-	json_open(json, NULL, '{');
 	json_text(json, "name", arm->kind->name);
 	json_text(json, "writer", arm->kind->writer_name);
 	json_open(json, "ns_per_call", '{');
@@ -69,6 +67,13 @@ static void put_json_arm(struct json *json, const struct stress *stress,
 	json_real(json, "med", arm->ns_per_call.med, 3);
 	json_real(json, "max", arm->ns_per_call.max, 3);
 	json_close(json, '}');
+}
+
+static void put_json_arm(struct json *json, const struct stress *stress,
+			 const struct stress_arm *arm)
+{
+	json_open(json, NULL, '{');
+	stress_json_times(json, arm);
 	json_real(json, "load_us", arm->load.med, 3);
 	json_real(json, "unload_us", arm->unload.med, 3);
 	json_count(json, "native_bytes", arm->native_bytes);

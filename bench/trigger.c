@@ -227,13 +227,7 @@ static void put_json_arm(struct json *json, const struct stress *stress,
 			 const struct stress_arm *arm)
 {
 	json_open(json, NULL, '{');
-	json_text(json, "name", arm->kind->name);
-	json_text(json, "writer", arm->kind->writer_name);
-	json_open(json, "ns_per_call", '{');
-	json_real(json, "min", arm->ns_per_call.min, 3);
-	json_real(json, "med", arm->ns_per_call.med, 3);
-	json_real(json, "max", arm->ns_per_call.max, 3);
-	json_close(json, '}');
+	stress_json_times(json, arm);
 	if (stress->counter < 0)
 		json_null(json, "itlb_misses");
 	else

@@ -37,6 +37,7 @@ static uint64_t sign_extend(uint64_t value, unsigned int bytes)
 	return (uint64_t)((int64_t)(value << above) >> above);
 }
 
+/* Not atomic_thread_fence(), which gcc refuses to build with ThreadSanitizer. */
 static int load(const struct insn *in, uint64_t *r, void *at)
 {
 	uint64_t value = 0;
