@@ -21,15 +21,12 @@
 #define PROGPACK_BPF_H
 
 #include <progpack.h>
+#include <progpack_bpf_map.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
-
-struct pp_bpf_object;
-struct pp_bpf_prog;
-struct pp_bpf_map;
 
 /* A helper: the program's r1 .. r5 in, its r0 out. */
 typedef uint64_t (*pp_bpf_helper_fn)(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4,
@@ -64,6 +61,8 @@ typedef void (*pp_bpf_print_fn)(void *ctx, const char *text, size_t len);
  *	made at the first load and kept.
  * @name: the object's name in messages; default: the file's, or "<memory>"
  * @print: receives what bpf_trace_printk() prints; default: dropped
+ * @maps: @nmaps maps that the object uses instead of making its own of the same names, if their
+ *	definitions are the same (pp_bpf_map_reuse()); used at once
  */
 struct pp_bpf_opts {
 	size_t size;
@@ -74,6 +73,8 @@ struct pp_bpf_opts {
 	void *log_ctx;
 	pp_bpf_print_fn print;
 	void *print_ctx;
+	struct pp_bpf_map *const *maps;
+	size_t nmaps;
 };
 
 /*
@@ -150,9 +151,9 @@ struct pp_bpf_packet {
  * pp_bpf_run, pp_bpf_interpret - run a loaded program with r1 = @data, r2 = @len
  *
  * pp_bpf_run() executes native code, or interprets where there is none. Both are RCU
- * read-side sections. Elements that programs drop from hash maps are freed in batches by
- * whoever ends a section or updates a map from the host: about once in a megabyte such a
- * call waits for the runs of other threads, unless made from inside a run.
+ * read-side sections. Once in a thousand or so elements that programs replace or delete, whoever
+ * ends a section or calls a map function waits for the runs of other threads, so that the places
+ * of these elements can be used again.
  * Return: 0, -EINVAL (not loaded).
  */
 PP_MUST_USE int pp_bpf_run(const struct pp_bpf_prog *prog, void *data, size_t len,
@@ -175,31 +176,6 @@ size_t pp_bpf_prog_native_size(const struct pp_bpf_prog *prog);
 
 /* The whole object's native image: 0, or -ENOENT (not loaded or not compiled). */
 PP_MUST_USE int pp_bpf_image(const struct pp_bpf_object *object, struct pp_block *image);
-
-/* Maps, in the order of the file; the host's view of .data, .rodata and .bss among them. */
-struct pp_bpf_map *pp_bpf_map_by_name(struct pp_bpf_object *object, const char *name);
-struct pp_bpf_map *pp_bpf_map_next(struct pp_bpf_object *object, const struct pp_bpf_map *prev);
-const char *pp_bpf_map_name(const struct pp_bpf_map *map);
-
-/* struct pp_bpf_map_info - @type is Linux's enum bpf_map_type; sizes in bytes */
-struct pp_bpf_map_info {
-	uint32_t type, key_size, value_size, max_entries, flags;
-};
-void pp_bpf_map_info(const struct pp_bpf_map *map, struct pp_bpf_map_info *info);
-
-/*
- * Map access from the host, after pp_bpf_load(); the values are Linux's bpf() system call's.
- * Keys and values have the map's sizes. @flags: 0 BPF_ANY, 1 BPF_NOEXIST, 2 BPF_EXIST.
- *
- * Return: 0, -ENOENT (no such key, no next key), -EEXIST, -E2BIG (map full, or index past the
- * end), -EINVAL (not an operation of this type; bad flags; not loaded), -ENOMEM.
- */
-PP_MUST_USE int pp_bpf_map_lookup(const struct pp_bpf_map *map, const void *key, void *value);
-PP_MUST_USE int pp_bpf_map_update(struct pp_bpf_map *map, const void *key, const void *value,
-				  uint64_t flags);
-PP_MUST_USE int pp_bpf_map_delete(struct pp_bpf_map *map, const void *key);
-/* @key NULL gives the first key. */
-PP_MUST_USE int pp_bpf_map_next_key(const struct pp_bpf_map *map, const void *key, void *next);
 
 /*
  * struct pp_bpf_line - one instruction of a loaded program, for listings

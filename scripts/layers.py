@@ -33,14 +33,14 @@ INCLUDE = re.compile(r'\s*#\s*include\s*[<"](?:\.\./)*([^>"]+)[>"]')
 def layer_of(path):
     """The layer of a path like src/heap/pack.c, or of an include like heap/pack.h."""
     parts = path.removeprefix("src/").split("/")
-    if parts[-1] in ("progpack.h", "progpack_bpf.h"):
+    if parts[-1] in ("progpack.h", "progpack_bpf.h", "progpack_bpf_map.h"):
         return "public"
     if parts[0] in ("tools", "bench"):
         return "tools"
     if parts[0] == "bpf" and len(parts) > 1:
         stem = re.split(r"[._]", parts[-1])[0]
         return "insn" if stem in INSN_FILES else "prog"
-    if parts[0] == "os" and re.match(r"fault[._]", parts[-1]):
+    if parts[0] == "os" and re.match(r"(?:fault|mirror)[._]", parts[-1]):
         return "fault"
     return parts[0] if parts[0] in ALLOWED else None
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* helper.c - the built-in helpers: Linux's numbers, names, arguments and results */
 #include "bpf/helper.h"
+#include "bpf/helper_map.h"
 
 #include <sched.h>
 #include <string.h>
@@ -14,30 +15,6 @@
 static void *pointer(uint64_t reg)
 {
 	return (void *)(uintptr_t)reg;
-}
-
-static uint64_t map_lookup_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
-{
-	const struct pp_bpf_map *map = pointer(r1);
-
-	(void)r3, (void)r4, (void)r5;
-	return (uintptr_t)map->ops->lookup(map, pointer(r2));
-}
-
-static uint64_t map_update_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
-{
-	struct pp_bpf_map *map = pointer(r1);
-
-	(void)r5;
-	return (uint64_t)(int64_t)map->ops->update(map, pointer(r2), pointer(r3), r4);
-}
-
-static uint64_t map_delete_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
-{
-	struct pp_bpf_map *map = pointer(r1);
-
-	(void)r3, (void)r4, (void)r5;
-	return (uint64_t)(int64_t)map->ops->erase(map, pointer(r2));
 }
 
 static uint64_t ktime_get_ns(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
@@ -91,17 +68,27 @@ uint64_t probe_read(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t
 }
 
 static const struct helper builtin[] = {
-	{1, 2, "bpf_map_lookup_elem", map_lookup_elem},
-	{2, 4, "bpf_map_update_elem", map_update_elem},
-	{3, 2, "bpf_map_delete_elem", map_delete_elem},
+	{HELPER_MAP_LOOKUP, 2, "bpf_map_lookup_elem", map_lookup_elem},
+	{HELPER_MAP_UPDATE, 4, "bpf_map_update_elem", map_update_elem},
+	{HELPER_MAP_DELETE, 2, "bpf_map_delete_elem", map_delete_elem},
 	{4, 3, "bpf_probe_read", probe_read},
 	{5, 0, "bpf_ktime_get_ns", ktime_get_ns},
 	{HELPER_TRACE_PRINTK, 5, "bpf_trace_printk", trace_printk},
 	{7, 0, "bpf_get_prandom_u32", get_prandom_u32},
 	{8, 0, "bpf_get_smp_processor_id", get_smp_processor_id},
 	{14, 0, "bpf_get_current_pid_tgid", get_current_pid_tgid},
+	{HELPER_MAP_PUSH, 3, "bpf_map_push_elem", map_push_elem},
+	{HELPER_MAP_POP, 2, "bpf_map_pop_elem", map_pop_elem},
+	{HELPER_MAP_PEEK, 2, "bpf_map_peek_elem", map_peek_elem},
 	{112, 3, "bpf_probe_read_user", probe_read},
 	{113, 3, "bpf_probe_read_kernel", probe_read},
+	{HELPER_RINGBUF_OUTPUT, 4, "bpf_ringbuf_output", ringbuf_output},
+	{HELPER_RINGBUF_RESERVE, 3, "bpf_ringbuf_reserve", ringbuf_reserve},
+	{HELPER_RINGBUF_SUBMIT, 2, "bpf_ringbuf_submit", ringbuf_submit},
+	{HELPER_RINGBUF_DISCARD, 2, "bpf_ringbuf_discard", ringbuf_discard},
+	{HELPER_RINGBUF_QUERY, 2, "bpf_ringbuf_query", ringbuf_query},
+	{HELPER_FOR_EACH_MAP, 4, "bpf_for_each_map_elem", for_each_map_elem},
+	{HELPER_MAP_LOOKUP_PERCPU, 3, "bpf_map_lookup_percpu_elem", map_lookup_percpu_elem},
 };
 #define NBUILTIN (sizeof(builtin) / sizeof(builtin[0]))
 

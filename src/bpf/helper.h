@@ -37,4 +37,7 @@ void trace_remove(struct pp_bpf_object *object);
 /* trace_enter - whose program this thread interprets from now on; returns whose it did before */
 const struct pp_bpf_object *trace_enter(const struct pp_bpf_object *object);
 
+/* trace_interpreted - that one */
+const struct pp_bpf_object *trace_interpreted(void);
+
 #endif

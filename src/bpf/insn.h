@@ -232,4 +232,7 @@ void interp_prepare(struct unit *unit);
  */
 uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t r2);
 
+/* interp_call - the same with r1 .. r4: for functions that helpers call */
+uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args[4]);
+
 #endif

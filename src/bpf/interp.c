@@ -312,7 +312,7 @@ CMPXCHG##W: { \
 /* clang-format on */
 
 /* The dispatch: decode checked registers and targets, calls_check() the depth. */
-uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t r2)
+uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args[4])
 {
 	static const void *const labels[] = {
 #define ONE(name) [RUN_##name] = &&name,
@@ -328,8 +328,7 @@ uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_
 	const struct helper *helper;
 	const struct insn *in;
 
-	r[1] = r1;
-	r[2] = r2;
+	memcpy(&r[1], args, 4 * sizeof(*args));
 	r[10] = (uintptr_t)(stack + sizeof(stack));
 	JUMP_TO(unit->ins + unit->funcs[func].start);
 
@@ -441,4 +440,11 @@ EXIT:
 	r[1] = r[2] = r[3] = r[4] = r[5] = 0;
 	r[10] += BPF_FRAME;
 	JUMP_TO(frame->back);
+}
+
+uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t r2)
+{
+	const uint64_t args[4] = {r1, r2};
+
+	return interp_call(unit, func, args);
 }

@@ -401,6 +401,9 @@ int layout_raw(struct pp_bpf_object *object)
 	return err;
 }
 
+#define LEGACY_SIZE (5 * sizeof(uint32_t))
+_Static_assert(offsetof(struct pp_bpf_map_info, flags) == 4 * sizeof(uint32_t), "the same order");
+
 /* struct bpf_map_def, which linux/bpf.h left to programs to declare; they may append to it. */
 static int legacy_map(struct pp_bpf_object *object, const struct elf_symbol *symbol)
 {
@@ -408,13 +411,13 @@ static int legacy_map(struct pp_bpf_object *object, const struct elf_symbol *sym
 	struct pp_bpf_map map = {.section = symbol->section, .offset = symbol->value};
 	const uint8_t *bytes = section->data + symbol->value;
 
-	if (symbol->size < sizeof(map.info))
+	if (symbol->size < LEGACY_SIZE)
 		return log_error(&object->log, -ENOEXEC,
 				 "section '%s' +0x%" PRIx64 ": map '%s' of %" PRIu64
 				 " bytes, less than %zu",
 				 section->name, symbol->value, symbol->name, symbol->size,
-				 sizeof(map.info));
-	for (uint64_t i = sizeof(map.info); i < symbol->size; i++) {
+				 LEGACY_SIZE);
+	for (uint64_t i = LEGACY_SIZE; i < symbol->size; i++) {
 		if (bytes[i])
 			return log_error(&object->log, -ENOTSUP,
 					 "section '%s' +0x%" PRIx64
@@ -422,7 +425,7 @@ static int legacy_map(struct pp_bpf_object *object, const struct elf_symbol *sym
 					 section->name, symbol->value + i, symbol->name);
 	}
 	map.name = symbol->name;
-	memcpy(&map.info, bytes, sizeof(map.info)); /* the same five fields in the same order */
+	memcpy(&map.info, bytes, LEGACY_SIZE);
 	return object_add_map(object, &map);
 }
 

@@ -20,8 +20,11 @@ static int create_maps(struct pp_bpf_object *object)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < object->nmaps && !err; i++)
-		err = map_create(&object->maps[i], &object->log);
+	map_fork_init();
+	for (uint32_t i = 0; i < object->nmaps && !err; i++) {
+		if (!object->maps[i].reused)
+			err = object_make_map(object, &object->maps[i]);
+	}
 	return err;
 }
 
@@ -32,10 +35,11 @@ static int fill_data(struct pp_bpf_object *object)
 
 	for (uint32_t i = 1; i < source->elf.nsections; i++) {
 		const struct elf_section *section = &source->elf.sections[i];
+		const struct place *place = &source->places[i];
 
-		if (source->places[i].kind == PLACE_DATA && section->data)
-			memcpy(map_value_address(&object->maps[source->places[i].at], 0),
-			       section->data, section->size);
+		if (place->kind == PLACE_DATA && section->data && !object->maps[place->at].reused)
+			memcpy(map_value_address(object->maps[place->at].core, 0), section->data,
+			       section->size);
 	}
 	return reloc_data(object);
 }
@@ -69,10 +73,10 @@ static int resolve_ref(struct pp_bpf_object *object, uint32_t at)
 		return unit_error(&object->unit, at, &object->log, -EINVAL, "no such map");
 	map = &object->maps[in->target];
 	if (in->op == REF_MAP) {
-		in->imm = (int64_t)(uintptr_t)map;
+		in->imm = (int64_t)(uintptr_t)map->core;
 		return 0;
 	}
-	value = map_value_address(map, (uint32_t)in->off);
+	value = map_value_address(map->core, (uint32_t)in->off);
 	if (!value)
 		return unit_error(&object->unit, at, &object->log, -EINVAL,
 				  "map '%s' has no value with such a byte", map->name);
@@ -329,8 +333,10 @@ void load_undo(struct pp_bpf_object *object)
 	object->helpers = NULL;
 	free(object->map_names);
 	object->map_names = NULL;
-	for (uint32_t i = 0; i < object->nmaps; i++)
-		map_destroy(&object->maps[i]);
+	for (uint32_t i = 0; i < object->nmaps; i++) {
+		if (!object->maps[i].reused)
+			map_handle_fini(&object->maps[i]);
+	}
 }
 
 /*

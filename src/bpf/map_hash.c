@@ -1,355 +1,291 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * map_hash.c - BPF_MAP_TYPE_HASH on liburcu's lock-free table (flavour urcu-bp)
- *
- * Lookups, and updates of keys that are there, take no lock. A new key and a delete take the
- * map's, for its table and its count change together: a map is full when it says so.
- *
- * An update never writes to a value that others may be reading: it puts a new element in
- * the place of the old one. Elements that left a table are retired, not freed: programs in
- * read-side sections may hold their values, and a program's own helper call cannot wait.
- *
- *	program: update, delete --> retired (one lock-free stack for the process)
- *	host: pp_bpf_leave, run, map calls --> more than RETIRED_MAX bytes? take the stack,
- *		wait for a grace period, free;  pp_bpf_close --> the same, always
- *
- * So no thread is started behind the host's back, as call_rcu would. A single run can still
- * pile up what it retires until it ends. The table has its size from the start: resizing
- * would be a thread's work, too. Beyond MAX_BUCKETS entries chains grow longer.
- */
+/* map_hash.c - hash and per-CPU hash maps; LRU hash maps but for the choice of what to evict */
+#include "bpf/map_hash.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <urcu-bp.h>
-#include <urcu/rculfhash.h>
 
-#include "bpf/map.h"
-#include "bpf/rcu.h"
+#include "bpf/map_cpu.h"
+#include "bpf/map_words.h"
 
-#define FLAGS ((uint32_t)(MAP_NO_PREALLOC | MAP_NUMA_NODE | MAP_ZERO_SEED | MAP_RDONLY_PROG))
-#define RETIRED_MAX ((size_t)1 << 20)
-#define MAX_BUCKETS ((uint32_t)1 << 20)
-/* The kernel's bound on an element (KMALLOC_MAX_SIZE). */
-#define MAX_ELEMENT ((uint64_t)4 << 20)
+#define FLAGS ((uint32_t)(MAP_NO_PREALLOC | MAP_NUMA_NODE | MAP_ZERO_SEED | MAP_ACCESS))
+#define LRU_FLAGS ((uint32_t)(MAP_NO_COMMON_LRU | MAP_NUMA_NODE | MAP_ZERO_SEED | MAP_ACCESS))
+#define CACHE_LINE 64u
 
-/* @retired: the next of the stack; node still serves readers then. @data: key, then value. */
-struct element {
-	struct cds_lfht_node node;
-	struct element *retired;
-	uint8_t data[] __attribute__((aligned(MAP_ALIGN)));
-};
+/* ---- maps ---- */
 
-/* @lock: held while keys come and go, so that @count is the number of them in the table */
-struct map_hash {
-	struct cds_lfht *table;
+static size_t item_size(const struct map *map)
+{
+	const struct map_hash *hash = map->hash;
+	size_t value =
+		hash->cpu_stride ? hash->cpu_stride * map->cpus : words_round(map->info.value_size);
+
+	if (hash->of_maps)
+		value = sizeof(struct map *);
+	return sizeof(struct item) + hash->value_at + value;
+}
+
+static uint64_t new_seed(const struct map *map)
+{
 	uint64_t seed;
-	size_t value_at; /* in an element's data */
-	pthread_mutex_t lock;
-	uint32_t count;
-};
 
-_Static_assert(offsetof(struct element, node) == 0, "element_of() casts");
-
-/* caa_container_of() would do, but casts const away where clang sees it. */
-static struct element *element_of(struct cds_lfht_node *node)
-{
-	return (struct element *)(void *)node;
+	if (map->info.flags & MAP_ZERO_SEED)
+		return 0;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		return (uintptr_t)map; /* no entropy yet: addresses are random, too */
+	return seed;
 }
 
-/* What matches() looks for: a key and its size. */
-struct wanted {
-	const void *key;
-	size_t size;
-};
-
-char rcu_sections;
-
-/* @bytes is a hint: a retirement may be counted in one batch and freed in the next. */
-static struct {
-	struct element *head;
-	size_t bytes;
-} retired;
-
-static size_t element_size(const struct pp_bpf_map *map)
+static uint32_t buckets_for(uint32_t entries)
 {
-	return sizeof(struct element) + map->hash->value_at + map->info.value_size;
-}
+	uint32_t buckets = 1;
 
-static void retire(const struct pp_bpf_map *map, struct cds_lfht_node *node)
-{
-	struct element *element = element_of(node);
-
-	__atomic_add_fetch(&retired.bytes, element_size(map), __ATOMIC_RELAXED);
-	element->retired = __atomic_load_n(&retired.head, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&retired.head, &element->retired, element, true,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
-/* The stack is only ever taken whole, so a head cannot come back under a push. */
-void map_reclaim_all(void)
-{
-	struct element *element, *next;
-
-	__atomic_store_n(&retired.bytes, 0, __ATOMIC_RELAXED);
-	element = __atomic_exchange_n(&retired.head, NULL, __ATOMIC_ACQUIRE);
-	rcu_wait();
-	for (; element; element = next) {
-		next = element->retired;
-		free(element);
-	}
-}
-
-void map_reclaim(void)
-{
-	if (__atomic_load_n(&retired.bytes, __ATOMIC_RELAXED) > RETIRED_MAX &&
-	    !urcu_bp_read_ongoing())
-		map_reclaim_all();
-}
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	unsigned __int128 product = (unsigned __int128)(hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* Seeded, so that whoever chooses keys cannot choose them to share a bucket. */
-static unsigned long hash_key(const struct pp_bpf_map *map, const void *key)
-{
-	const uint8_t *bytes = key;
-	size_t left = map->info.key_size;
-	uint64_t hash = map->hash->seed ^ left;
-	uint64_t word;
-
-	for (; left >= sizeof(word); left -= sizeof(word), bytes += sizeof(word)) {
-		memcpy(&word, bytes, sizeof(word));
-		hash = mix(hash, word);
-	}
-	word = 0;
-	memcpy(&word, bytes, left);
-	return mix(mix(hash, word), map->hash->seed);
-}
-
-static int matches(struct cds_lfht_node *node, const void *key)
-{
-	const struct wanted *wanted = key;
-
-	rcu_see(node);
-	return !memcmp(element_of(node)->data, wanted->key, wanted->size);
-}
-
-static struct cds_lfht_node *find(const struct pp_bpf_map *map, const void *key,
-				  struct cds_lfht_iter *iter)
-{
-	struct wanted wanted = {key, map->info.key_size};
-
-	cds_lfht_lookup(map->hash->table, hash_key(map, key), matches, &wanted, iter);
-	return cds_lfht_iter_get_node(iter);
-}
-
-static unsigned long buckets_for(uint32_t entries)
-{
-	unsigned long buckets = 1;
-
-	while (buckets < entries && buckets < MAX_BUCKETS)
+	while (buckets < entries)
 		buckets *= 2;
 	return buckets;
 }
 
-static int hash_create(struct pp_bpf_map *map)
+/* Buckets are zeroed by the kernel when they are touched; one word says that none was yet. */
+static int make_table(struct map *map, struct map_hash *hash)
 {
 	const struct pp_bpf_map_info *info = &map->info;
-	unsigned long buckets = buckets_for(info->max_entries);
-	struct map_hash *hash;
-
-	if (info->flags & ~FLAGS)
-		return -EINVAL;
-	if (!info->key_size || !info->value_size || !info->max_entries)
-		return -EINVAL;
-	if ((uint64_t)info->key_size + info->value_size > MAX_ELEMENT)
-		return -E2BIG;
-	hash = calloc(1, sizeof(*hash));
-	if (!hash)
-		return -ENOMEM;
-	if (getrandom(&hash->seed, sizeof(hash->seed), GRND_NONBLOCK) < 0)
-		hash->seed = (uintptr_t)hash; /* no entropy yet: addresses are random, too */
-	hash->value_at = ((size_t)info->key_size + MAP_ALIGN - 1) / MAP_ALIGN * MAP_ALIGN;
-	hash->table = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_bp_flavor, NULL);
-	if (!hash->table) {
-		free(hash);
-		return -ENOMEM;
-	}
-	pthread_mutex_init(&hash->lock, NULL); /* cannot fail without attributes */
-	map->hash = hash;
-	return 0;
-}
-
-/* Nobody looks any more, so what is unlinked can be freed at once; iter is past it by then. */
-static void hash_destroy(struct pp_bpf_map *map)
-{
-	struct cds_lfht_iter iter;
-	struct cds_lfht_node *node;
-
-	rcu_enter();
-	cds_lfht_for_each(map->hash->table, &iter, node)
-	{
-		if (!cds_lfht_del(map->hash->table, node))
-			free(element_of(node));
-	}
-	rcu_leave();
-	cds_lfht_destroy(map->hash->table, NULL);
-	pthread_mutex_destroy(&map->hash->lock);
-	free(map->hash);
-	map->hash = NULL;
-}
-
-static void *value_of(const struct pp_bpf_map *map, struct cds_lfht_node *node)
-{
-	return element_of(node)->data + map->hash->value_at;
-}
-
-static void *hash_lookup(const struct pp_bpf_map *map, const void *key)
-{
-	struct cds_lfht_iter iter;
-	struct cds_lfht_node *node = find(map, key, &iter);
-
-	return node ? value_of(map, node) : NULL;
-}
-
-static struct element *new_element(const struct pp_bpf_map *map, const void *key, const void *value)
-{
-	struct element *element = malloc(element_size(map));
-
-	if (!element)
-		return NULL;
-	cds_lfht_node_init(&element->node);
-	memcpy(element->data, key, map->info.key_size);
-	memcpy(element->data + map->hash->value_at, value, map->info.value_size);
-	rcu_publish(element);
-	return element;
-}
-
-/* With the lock held: 0, -E2BIG, or -EAGAIN: the key came to exist before that. */
-static int add_locked(struct pp_bpf_map *map, struct element *element)
-{
-	struct wanted wanted = {element->data, map->info.key_size};
-	struct map_hash *hash = map->hash;
-	struct cds_lfht_node *there;
-	struct cds_lfht_iter iter;
-
-	if (hash->count == map->info.max_entries)
-		return find(map, element->data, &iter) ? -EAGAIN : -E2BIG;
-	there = cds_lfht_add_unique(hash->table, hash_key(map, element->data), matches, &wanted,
-				    &element->node);
-	if (there != &element->node)
-		return -EAGAIN;
-	hash->count++;
-	return 0;
-}
-
-static int add_new(struct pp_bpf_map *map, struct element *element)
-{
+	uint32_t buckets = buckets_for(info->max_entries);
 	int err;
 
-	pthread_mutex_lock(&map->hash->lock);
-	err = add_locked(map, element);
-	pthread_mutex_unlock(&map->hash->lock);
+	hash->mask = buckets - 1;
+	hash->seed = new_seed(map);
+	hash->value_at = words_round(info->key_size);
+	hash->buckets = calloc(buckets, sizeof(*hash->buckets));
+	if (!hash->buckets)
+		return -ENOMEM;
+	map->hash = hash;
+	err = pool_new(item_size(map), info->max_entries, !(info->flags & MAP_NO_PREALLOC),
+		       &hash->pool);
+	if (err)
+		free(hash->buckets);
 	return err;
 }
 
-/* 0, or -EAGAIN: the old element is gone or was replaced meanwhile. */
-static int replace_old(struct pp_bpf_map *map, struct cds_lfht_iter *old, struct element *element)
+static int create(struct map *map, const struct map_hash *kind, uint32_t flags)
 {
-	struct wanted wanted = {element->data, map->info.key_size};
-	struct cds_lfht_node *node = cds_lfht_iter_get_node(old);
+	const struct pp_bpf_map_info *info = &map->info;
+	struct map_hash *hash;
+	int err;
 
-	if (cds_lfht_replace(map->hash->table, old, hash_key(map, element->data), matches, &wanted,
-			     &element->node))
-		return -EAGAIN;
-	retire(map, node);
-	return 0;
+	if (info->flags & ~flags || !info->key_size || !info->value_size || !info->max_entries)
+		return -EINVAL;
+	if ((uint64_t)info->key_size + info->value_size >= MAP_MAX_ELEMENT - sizeof(struct item) ||
+	    info->max_entries > 1u << 31)
+		return -E2BIG;
+	hash = malloc(sizeof(*hash));
+	if (!hash)
+		return -ENOMEM;
+	*hash = *kind;
+	err = make_table(map, hash);
+	if (err)
+		free(hash);
+	return err;
 }
 
-static int put(struct pp_bpf_map *map, struct element *element, uint64_t flags)
+static int hash_create(struct map *map)
 {
-	struct cds_lfht_iter iter;
-	struct cds_lfht_node *old = find(map, element->data, &iter);
-
-	if (old && flags == MAP_NOEXIST)
-		return -EEXIST;
-	if (!old && flags == MAP_EXIST)
-		return -ENOENT;
-	return old ? replace_old(map, &iter, element) : add_new(map, element);
+	return create(map, &(const struct map_hash){.lru = false}, FLAGS);
 }
 
-static int hash_update(struct pp_bpf_map *map, const void *key, const void *value, uint64_t flags)
+/* What is for NUMA nodes has no sense where each CPU has its own: the kernel says so, too. */
+static int create_percpu(struct map *map, bool lru, uint32_t flags)
 {
-	struct element *element;
+	size_t stride = (words_round(map->info.value_size) + CACHE_LINE - 1) / CACHE_LINE;
+	const struct map_hash kind = {.lru = lru, .cpu_stride = stride * CACHE_LINE};
+
+	if (words_round(map->info.value_size) > MAP_MAX_PERCPU)
+		return -E2BIG;
+	return create(map, &kind, flags & ~(uint32_t)MAP_NUMA_NODE);
+}
+
+static int percpu_create(struct map *map)
+{
+	return create_percpu(map, false, FLAGS);
+}
+
+/* Eviction needs to find items by number, so all are in one block. */
+static int lru_create(struct map *map)
+{
+	if (map->info.flags & MAP_NO_PREALLOC)
+		return -ENOTSUP;
+	return create(map, &(const struct map_hash){.lru = true}, LRU_FLAGS);
+}
+
+static int percpu_lru_create(struct map *map)
+{
+	if (map->info.flags & MAP_NO_PREALLOC)
+		return -ENOTSUP;
+	return create_percpu(map, true, LRU_FLAGS);
+}
+
+/* Of its values, the host sees ids. */
+int hash_of_maps_create(struct map *map)
+{
+	if (map->info.value_size != sizeof(uint32_t))
+		return -EINVAL;
+	return create(map, &(const struct map_hash){.of_maps = true}, FLAGS);
+}
+
+static void hash_destroy(struct map *map)
+{
+	pool_free(map->hash->pool);
+	free(map->hash->buckets);
+	free(map->hash);
+}
+
+static int replace(struct map *map, const void *key, const struct input *input, uint64_t flags)
+{
+	struct item *old;
+	int err = table_replace(map, key, input, flags, &old);
+
+	if (!err && old)
+		pool_give(map->hash->pool, &old->pool);
+	return err;
+}
+
+static int hash_update(struct map *map, const void *key, const void *value, uint64_t flags)
+{
+	const struct input input = {value, map->info.value_size, 0};
+
+	return replace(map, key, &input, flags);
+}
+
+/* What each CPU has is its own: it is changed where it is. */
+static int put_percpu(struct map *map, const void *key, const struct input *input, uint64_t flags)
+{
 	int err;
 
 	if (flags > MAP_EXIST)
 		return -EINVAL;
-	element = new_element(map, key, value);
-	if (!element)
-		return -ENOMEM;
 	do {
-		/* Another thread's update or delete made each further round necessary. */
-		err = put(map, element, flags);
-	} while (err == -EAGAIN);
-	if (err)
-		free(element);
+		err = flags == MAP_NOEXIST ? -ENOENT : table_overwrite(map, key, input);
+		if (err && flags != MAP_EXIST)
+			err = replace(map, key, input, MAP_NOEXIST);
+	} while (err == -EEXIST && flags == MAP_ANY);
 	return err;
 }
 
-/*
- * With the lock held: the element that left the table, or NULL. If one that was found cannot
- * be unlinked, it has been replaced meanwhile, and the key is still there.
- */
-static struct cds_lfht_node *unlink_locked(struct pp_bpf_map *map, const void *key)
+static int percpu_update(struct map *map, const void *key, const void *value, uint64_t flags)
 {
-	struct cds_lfht_node *node;
-	struct cds_lfht_iter iter;
+	const struct input input = {value, map->info.value_size, cpu_own(map->cpus)};
+
+	return put_percpu(map, key, &input, flags);
+}
+
+static int percpu_write(struct map *map, const void *key, const void *value, uint64_t flags)
+{
+	const struct input input = {value, map->info.value_size, INPUT_ALL};
+
+	return put_percpu(map, key, &input, flags);
+}
+
+static int hash_erase(struct map *map, const void *key)
+{
+	struct item *item = table_take(map, key);
+
+	if (!item)
+		return -ENOENT;
+	pool_give(map->hash->pool, &item->pool);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static void *hash_lookup(const struct map *map, const void *key)
+{
+	uint64_t word;
+	struct item *item = table_find(map, key, &word);
+
+	return item ? item_value(map, item) : NULL;
+}
+
+static void *percpu_lookup_cpu(const struct map *map, const void *key, uint32_t cpu)
+{
+	uint64_t word;
+	struct item *item = table_find(map, key, &word);
+
+	return item && cpu < map->cpus ? item_value_of(map, item, cpu) : NULL;
+}
+
+static void *percpu_lookup(const struct map *map, const void *key)
+{
+	return percpu_lookup_cpu(map, key, cpu_own(map->cpus));
+}
+
+static void mark_used(struct item *item)
+{
+	if (!__atomic_load_n(&item->used, __ATOMIC_RELAXED))
+		__atomic_store_n(&item->used, true, __ATOMIC_RELAXED);
+}
+
+static void *lru_lookup(const struct map *map, const void *key)
+{
+	uint64_t word;
+	struct item *item = table_find(map, key, &word);
+
+	if (!item)
+		return NULL;
+	mark_used(item);
+	return item_value(map, item);
+}
+
+static void *percpu_lru_lookup(const struct map *map, const void *key)
+{
+	uint64_t word;
+	struct item *item = table_find(map, key, &word);
+
+	if (!item)
+		return NULL;
+	mark_used(item);
+	return item_value_of(map, item, cpu_own(map->cpus));
+}
+
+void table_copy_value(const struct map *map, struct item *item, void *value)
+{
+	size_t size = words_round(map->info.value_size);
+
+	if (!map->hash->cpu_stride) {
+		words_get(value, item_value(map, item), map->info.value_size);
+		return;
+	}
+	for (uint32_t cpu = 0; cpu < map->cpus; cpu++)
+		words_get((uint8_t *)value + cpu * size, item_value_of(map, item, cpu), size);
+}
+
+/* The value that the key had at one moment. */
+static int hash_read(const struct map *map, const void *key, void *value)
+{
+	struct item *item;
+	uint64_t word;
 
 	do {
-		node = find(map, key, &iter);
-	} while (node && cds_lfht_del(map->hash->table, node));
-	map->hash->count -= node != NULL;
-	return node;
-}
-
-static int hash_erase(struct pp_bpf_map *map, const void *key)
-{
-	struct cds_lfht_node *node;
-
-	pthread_mutex_lock(&map->hash->lock);
-	node = unlink_locked(map, key);
-	pthread_mutex_unlock(&map->hash->lock);
-	if (!node)
-		return -ENOENT;
-	retire(map, node);
+		item = table_find(map, key, &word);
+		if (!item)
+			return -ENOENT;
+		table_copy_value(map, item, value);
+	} while (item_see(item) != word);
 	return 0;
 }
 
-static int hash_next_key(const struct pp_bpf_map *map, const void *key, void *next)
+static int hash_take(struct map *map, const void *key, void *value)
 {
-	struct cds_lfht *table = map->hash->table;
-	struct cds_lfht_iter iter;
-	struct cds_lfht_node *node;
+	struct item *item = table_take(map, key);
 
-	if (key && find(map, key, &iter))
-		cds_lfht_next(table, &iter);
-	else
-		cds_lfht_first(table, &iter);
-	node = cds_lfht_iter_get_node(&iter);
-	if (!node)
+	if (!item)
 		return -ENOENT;
-	rcu_see(node);
-	memcpy(next, element_of(node)->data, map->info.key_size);
+	table_copy_value(map, item, value);
+	pool_give(map->hash->pool, &item->pool);
 	return 0;
 }
+
+/* ---- types ---- */
 
 const struct map_ops map_hash_ops = {
 	.create = hash_create,
@@ -357,5 +293,56 @@ const struct map_ops map_hash_ops = {
 	.lookup = hash_lookup,
 	.update = hash_update,
 	.erase = hash_erase,
-	.next_key = hash_next_key,
+	.next_key = table_next_key,
+	.read = hash_read,
+	.take = hash_take,
+	.each = table_each,
+	.batch = table_batch,
+	.none = -EINVAL,
+};
+
+const struct map_ops map_percpu_hash_ops = {
+	.create = percpu_create,
+	.destroy = hash_destroy,
+	.lookup = percpu_lookup,
+	.lookup_cpu = percpu_lookup_cpu,
+	.update = percpu_update,
+	.erase = hash_erase,
+	.next_key = table_next_key,
+	.read = hash_read,
+	.write = percpu_write,
+	.take = hash_take,
+	.each = table_each,
+	.batch = table_batch,
+	.none = -EINVAL,
+};
+
+const struct map_ops map_lru_ops = {
+	.create = lru_create,
+	.destroy = hash_destroy,
+	.lookup = lru_lookup,
+	.update = hash_update,
+	.erase = hash_erase,
+	.next_key = table_next_key,
+	.read = hash_read,
+	.take = hash_take,
+	.each = table_each,
+	.batch = table_batch,
+	.none = -EINVAL,
+};
+
+const struct map_ops map_percpu_lru_ops = {
+	.create = percpu_lru_create,
+	.destroy = hash_destroy,
+	.lookup = percpu_lru_lookup,
+	.lookup_cpu = percpu_lookup_cpu,
+	.update = percpu_update,
+	.erase = hash_erase,
+	.next_key = table_next_key,
+	.read = hash_read,
+	.write = percpu_write,
+	.take = hash_take,
+	.each = table_each,
+	.batch = table_batch,
+	.none = -EINVAL,
 };

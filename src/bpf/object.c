@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/opts.h"
+#include "bpf/map_slots.h"
+#include "bpf/rcu.h"
 
 #define FLAGS (PP_BPF_NO_JIT | PP_BPF_KEEP_LINES | PP_BPF_PROBE)
 /* Size of the first version of struct pp_bpf_opts: it is the first. */
@@ -46,6 +48,7 @@ int object_add_map(struct pp_bpf_object *object, const struct pp_bpf_map *map)
 		return -ENOMEM;
 	object->maps = maps;
 	maps[object->nmaps] = *map;
+	maps[object->nmaps].object = object;
 	maps[object->nmaps++].name = name;
 	return 0;
 }
@@ -89,6 +92,8 @@ static void free_object(struct pp_bpf_object *object)
 	free(object->funcs);
 	free(object->aliases);
 	free(object->progs);
+	for (uint32_t i = 0; i < object->nmaps; i++)
+		map_handle_fini(&object->maps[i]);
 	free(object->maps);
 	free(object->registered);
 	for (name = object->names; name; name = next) {
@@ -140,6 +145,23 @@ static int add_progs(struct pp_bpf_object *object)
 	return 0;
 }
 
+/* The host's maps take the place of those of the same names. */
+static int reuse_maps(struct pp_bpf_object *object)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < object->opts.nmaps && !err; i++) {
+		struct pp_bpf_map *other = object->opts.maps[i];
+		struct pp_bpf_map *map = pp_bpf_map_by_name(object, other->name);
+
+		if (map)
+			err = object_reuse_map(object, map, other);
+	}
+	object->opts.maps = NULL;
+	object->opts.nmaps = 0;
+	return err;
+}
+
 int pp_bpf_open_mem(const void *elf, size_t size, const struct pp_bpf_opts *opts,
 		    struct pp_bpf_object **out)
 {
@@ -153,6 +175,8 @@ int pp_bpf_open_mem(const void *elf, size_t size, const struct pp_bpf_opts *opts
 		err = layout_elf(object);
 	if (!err)
 		err = add_progs(object);
+	if (!err)
+		err = reuse_maps(object);
 	if (err)
 		free_object(object);
 	else
@@ -302,7 +326,8 @@ void pp_bpf_close(struct pp_bpf_object *object)
 	if (!object)
 		return;
 	if (object->loaded) {
-		map_reclaim_all(); /* also the grace period that runs may still need */
+		map_forget_progs(object);
+		rcu_wait(); /* for runs, and so for maps that were in other maps */
 		load_undo(object);
 	}
 	free_object(object);

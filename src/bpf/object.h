@@ -99,6 +99,13 @@ const char *object_name(struct pp_bpf_object *object, const char *text);
  */
 int object_add_map(struct pp_bpf_object *object, const struct pp_bpf_map *map);
 
+/* object_make_map - 0, -ENOTSUP (type), -ENOEXEC (what defines it), -ENOMEM; log: which map, why */
+int object_make_map(struct pp_bpf_object *object, struct pp_bpf_map *map);
+
+/* object_reuse_map - as pp_bpf_map_reuse() */
+int object_reuse_map(struct pp_bpf_object *object, struct pp_bpf_map *map,
+		     const struct pp_bpf_map *other);
+
 /* object_find_map - by its place in the file, or NULL */
 struct pp_bpf_map *object_find_map(const struct pp_bpf_object *object, uint32_t section,
 				   uint64_t offset);

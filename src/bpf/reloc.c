@@ -278,8 +278,9 @@ static int data_address(const struct site *site, int64_t addend, uint64_t *value
 
 	if (err)
 		return err;
-	*value = place_of(site).kind == PLACE_MAPS ? (uintptr_t)map
-						   : (uintptr_t)map_value_address(map, offset);
+	*value = place_of(site).kind == PLACE_MAPS
+			 ? (uintptr_t)map->core
+			 : (uintptr_t)map_value_address(map->core, offset);
 	return 0;
 }
 
@@ -295,7 +296,7 @@ static int relocate_data(const struct site *site, void *unused)
 	(void)unused;
 	if (site->reloc.type != RELOC_64_ABS64)
 		return refuse(site, -ENOEXEC, "unknown type");
-	at = map_value_address(in, site->reloc.offset);
+	at = map_value_address(in->core, site->reloc.offset);
 	if (!at || in->info.value_size - site->reloc.offset < sizeof(value))
 		return refuse(site, -ENOEXEC, "less than 8 bytes of data");
 	memcpy(&addend, at, sizeof(addend));

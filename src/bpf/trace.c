@@ -52,6 +52,11 @@ void trace_remove(struct pp_bpf_object *object)
 	pthread_mutex_unlock(&images_lock);
 }
 
+const struct pp_bpf_object *trace_interpreted(void)
+{
+	return interpreted;
+}
+
 const struct pp_bpf_object *trace_enter(const struct pp_bpf_object *object)
 {
 	const struct pp_bpf_object *before = interpreted;

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* map_table.c - the table of map_hash.h: finding, putting, taking out */
+#include "bpf/map_hash.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/map_words.h"
+
+/* One more in a word's turn; as a bit: it is odd. */
+#define TURN ((uint64_t)1 << 32)
+
+/* ---- links ---- */
+
+static uint64_t follow(const uint64_t *link)
+{
+	return __atomic_load_n(link, __ATOMIC_ACQUIRE);
+}
+
+static void set_link(uint64_t *link, uint64_t to)
+{
+	__atomic_store_n(link, to, __ATOMIC_RELEASE);
+}
+
+/* ---- keys ---- */
+
+uint32_t table_hash(const struct map *map, const void *key)
+{
+	return (uint32_t)map_hash_bytes(key, map->info.key_size, map->hash->seed);
+}
+
+struct item *table_find(const struct map *map, const void *key, uint64_t *word)
+{
+	uint32_t key_hash = table_hash(map, key);
+	const struct bucket *bucket = table_bucket(map->hash, key_hash);
+	uint64_t link, end = link_end(key_hash & map->hash->mask);
+	struct item *item;
+	bool same;
+
+again:
+	for (link = follow(&bucket->head); is_item(link);) {
+		item = item_of(link);
+		*word = item_see(item);
+		same = (uint32_t)*word == key_hash &&
+		       words_equal(item->data, key, map->info.key_size);
+		link = follow(&item->next);
+		if (*word & TURN || item_see(item) != *word)
+			goto again;
+		if (same)
+			return item;
+	}
+	if (link && link != end)
+		goto again; /* an item on the way went to another bucket */
+	return NULL;
+}
+
+uint64_t *table_find_locked(const struct map *map, struct bucket *bucket, const void *key,
+			    uint32_t key_hash)
+{
+	uint64_t *link = &bucket->head;
+
+	while (is_item(*link)) {
+		struct item *item = item_of(*link);
+
+		if ((uint32_t)item->word == key_hash &&
+		    words_equal(item->data, key, map->info.key_size))
+			return link;
+		link = &item->next;
+	}
+	return NULL;
+}
+
+/* ---- elements come and go ---- */
+
+static void write_cpus(const struct map *map, struct item *item, const struct input *input)
+{
+	const uint8_t *from = input->value;
+
+	for (uint32_t cpu = 0; cpu < map->cpus; cpu++)
+		words_put(item_value_of(map, item, cpu), from + cpu * words_round(input->size),
+			  input->size);
+}
+
+static void write_value(const struct map *map, struct item *item, const struct input *input)
+{
+	if (map->hash->cpu_stride && input->cpu == INPUT_ALL)
+		write_cpus(map, item, input);
+	else if (map->hash->cpu_stride)
+		words_put(item_value_of(map, item, input->cpu), input->value, input->size);
+	else
+		words_put(item_value(map, item), input->value, input->size);
+}
+
+static struct item *new_item(const struct map *map, const void *key, const struct input *input)
+{
+	struct map_hash *hash = map->hash;
+	struct item *item = (struct item *)(void *)pool_take(hash->pool);
+	uint64_t turn;
+
+	if (!item)
+		return NULL;
+	turn = item->word & ~(TURN - 1);
+	__atomic_store_n(&item->word, (uint32_t)item->word | (turn + TURN), __ATOMIC_RELAXED);
+	words_put(item->data, key, map->info.key_size);
+	if (hash->cpu_stride && input->cpu != INPUT_ALL)
+		words_zero(item_value(map, item), hash->cpu_stride * map->cpus);
+	write_value(map, item, input);
+	__atomic_store_n(&item->used, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&item->word, table_hash(map, key) | (turn + 2 * TURN), __ATOMIC_RELEASE);
+	return item;
+}
+
+/* One more: false if the map is full. Never above max_entries, so that nobody else is told so. */
+static bool count_one(const struct map *map)
+{
+	uint32_t *count = &map->hash->count, seen = __atomic_load_n(count, __ATOMIC_RELAXED);
+
+	do {
+		if (seen == map->info.max_entries)
+			return false;
+	} while (!__atomic_compare_exchange_n(count, &seen, seen + 1, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
+/* With the bucket's lock held. */
+static void link_in(struct map_hash *hash, struct bucket *bucket, struct item *item)
+{
+	uint64_t head = bucket->head;
+
+	__atomic_store_n(&item->live, true, __ATOMIC_RELAXED);
+	set_link(&item->next, head ? head : link_end((uint32_t)(bucket - hash->buckets)));
+	set_link(&bucket->head, (uintptr_t)item);
+}
+
+/* With the bucket's lock held: *link leads to the item. */
+static void cut(uint64_t *link)
+{
+	struct item *item = item_of(*link);
+
+	set_link(link, item->next);
+	__atomic_store_n(&item->live, false, __ATOMIC_RELAXED);
+}
+
+struct item *table_cut(struct map_hash *hash, uint64_t *link)
+{
+	struct item *item = item_of(*link);
+
+	cut(link);
+	__atomic_sub_fetch(&hash->count, 1, __ATOMIC_RELAXED);
+	return item;
+}
+
+void table_unlink(struct map_hash *hash, struct bucket *bucket, struct item *item)
+{
+	uint64_t *link = &bucket->head;
+
+	while (item_of(*link) != item)
+		link = &item_of(*link)->next;
+	table_cut(hash, link);
+}
+
+/* With the bucket's lock held. *old: what it replaced, or NULL */
+static int put_locked(const struct map *map, struct bucket *bucket, struct item *item,
+		      uint64_t flags, struct item **old)
+{
+	uint64_t *link = table_find_locked(map, bucket, item->data, (uint32_t)item->word);
+
+	*old = link ? item_of(*link) : NULL;
+	if (link && flags == MAP_NOEXIST)
+		return -EEXIST;
+	if (!link && flags == MAP_EXIST)
+		return -ENOENT;
+	if (!link && !count_one(map))
+		return -E2BIG;
+	link_in(map->hash, bucket, item);
+	/* Where it was first, the new one's is now the link that leads to it. */
+	if (link)
+		cut(link == &bucket->head ? &item->next : link);
+	return 0;
+}
+
+static int put(const struct map *map, struct item *item, uint64_t flags, struct item **old)
+{
+	struct bucket *bucket = table_bucket(map->hash, (uint32_t)item->word);
+	int err;
+
+	do {
+		map_lock_take(&bucket->lock);
+		err = put_locked(map, bucket, item, flags, old);
+		map_lock_give(&bucket->lock);
+	} while (err == -E2BIG && map->hash->lru && lru_evict(map->hash));
+	return err == -E2BIG && map->hash->lru ? -ENOMEM : err;
+}
+
+int table_replace(const struct map *map, const void *key, const struct input *input, uint64_t flags,
+		  struct item **old)
+{
+	struct item *item;
+	int err;
+
+	if (flags > MAP_EXIST)
+		return -EINVAL;
+	item = new_item(map, key, input);
+	if (!item)
+		return -ENOMEM;
+	err = put(map, item, flags, old);
+	if (err)
+		pool_return(map->hash->pool, &item->pool);
+	return err;
+}
+
+int table_overwrite(const struct map *map, const void *key, const struct input *input)
+{
+	uint32_t key_hash = table_hash(map, key);
+	struct bucket *bucket = table_bucket(map->hash, key_hash);
+	uint64_t *link;
+
+	map_lock_take(&bucket->lock);
+	link = table_find_locked(map, bucket, key, key_hash);
+	if (link)
+		write_value(map, item_of(*link), input);
+	map_lock_give(&bucket->lock);
+	return link ? 0 : -ENOENT;
+}
+
+struct item *table_take(struct map *map, const void *key)
+{
+	uint32_t key_hash = table_hash(map, key);
+	struct bucket *bucket = table_bucket(map->hash, key_hash);
+	struct item *item = NULL;
+	uint64_t *link;
+
+	map_lock_take(&bucket->lock);
+	link = table_find_locked(map, bucket, key, key_hash);
+	if (link)
+		item = table_cut(map->hash, link);
+	map_lock_give(&bucket->lock);
+	return item;
+}
