@@ -17,11 +17,12 @@ ALLOWED = {
     "base": {"public"},
     "os": {"base"},
     "fault": {"base", "public"},
+    "mirror": set(),
     "heap": {"base", "os", "public"},
     "insn": {"base", "fault", "public"},
     "verify": {"base", "insn"},
     "jit": {"base", "fault", "insn", "public"},
-    "prog": {"base", "fault", "insn", "verify", "jit", "public"},
+    "prog": {"base", "fault", "mirror", "insn", "verify", "jit", "public"},
     "tools": {"base", "os", "fault", "insn", "verify", "jit", "prog", "public"},
 }
 INSN_FILES = {"insn", "slot", "decode", "calls", "flow", "disasm", "interp", "access", "packet"}
@@ -41,7 +42,7 @@ def layer_of(path):
         stem = re.split(r"[._]", parts[-1])[0]
         return "insn" if stem in INSN_FILES else "prog"
     if parts[0] == "os" and re.match(r"(?:fault|mirror)[._]", parts[-1]):
-        return "fault"
+        return re.split(r"[._]", parts[-1])[0]
     return parts[0] if parts[0] in ALLOWED else None
 
 
@@ -56,7 +57,7 @@ def faults_in(path):
         if not match:
             continue
         header = match.group(1)
-        if header == "sys/mman.h" and layer != "os":
+        if header == "sys/mman.h" and layer not in ("os", "mirror"):
             yield f"{where}: only src/os may include <sys/mman.h>"
         target = layer_of(header)
         if target and target != layer and target not in ALLOWED.get(layer, set()):
