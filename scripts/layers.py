@@ -15,9 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # layer -> layers it may include
 ALLOWED = {
     "base": {"public"},
-    "os": {"base"},
+    "memfd": set(),
+    "os": {"base", "memfd"},
     "fault": {"base", "public"},
-    "mirror": set(),
+    "mirror": {"memfd"},
     "heap": {"base", "os", "public"},
     "insn": {"base", "fault", "public"},
     "verify": {"base", "insn"},
@@ -41,7 +42,7 @@ def layer_of(path):
     if parts[0] == "bpf" and len(parts) > 1:
         stem = re.split(r"[._]", parts[-1])[0]
         return "insn" if stem in INSN_FILES else "prog"
-    if parts[0] == "os" and re.match(r"(?:fault|mirror)[._]", parts[-1]):
+    if parts[0] == "os" and re.match(r"(?:fault|memfd|mirror)[._]", parts[-1]):
         return re.split(r"[._]", parts[-1])[0]
     return parts[0] if parts[0] in ALLOWED else None
 
@@ -57,7 +58,7 @@ def faults_in(path):
         if not match:
             continue
         header = match.group(1)
-        if header == "sys/mman.h" and layer not in ("os", "mirror"):
+        if header == "sys/mman.h" and layer not in ("os", "memfd", "mirror"):
             yield f"{where}: only src/os may include <sys/mman.h>"
         target = layer_of(header)
         if target and target != layer and target not in ALLOWED.get(layer, set()):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* helper_map.c - the helpers that work on maps of any type; map_check.c refuses what never works */
+/* helper_map.c - the helpers that work on maps of any type, and refuse types that have no such
+ * thing */
 #include "bpf/helper_map.h"
 
 #include <errno.h>

@@ -6,12 +6,14 @@
  *
  * Lookups take no lock and write nothing. Items come from a pool, stay items of this map, and are
  * reused while lookups may still stand on them. So each has a turn, odd while it is written and
- * higher each time: a lookup that finds it changed, or arrives at another bucket's end, begins
- * anew. An item's turn and hash are one word: one load compares the hash and remembers the turn.
+ * higher each time; a link carries 16 bits of the turn that its item had when it was linked. A
+ * lookup that finds another turn, or a turn changed, or arrives at another bucket's end, begins
+ * anew: it goes over items as they were linked, as if none was ever reused. An item's turn and hash
+ * are one word: one load compares the hash and remembers the turn.
  *
  * Changes take the bucket's lock; each is one store to a link, so that a chain is whole at any time
- * (a child of fork() may find it held). A replaced element's item is linked in before the old one
- * is taken out: a key that is there is never missed.
+ * (a child of fork() may find it held). A new element becomes the first; one that replaces another
+ * takes its place in the chain: a key that is there is never missed.
  */
 #ifndef BPF_MAP_HASH_H
 #define BPF_MAP_HASH_H
@@ -22,7 +24,7 @@
 
 /*
  * struct item - an element
- * @next: address of the next one, or link_end() of the bucket
+ * @next: link_to() the next one, or link_end() of the bucket
  * @word: hash, and turn << 32
  * @live: linked; under the bucket's lock. @used: looked up since the LRU hand came past
  * @data: key, padded; then the value, or that of each CPU, each on cache lines of its own
@@ -79,9 +81,27 @@ static inline bool is_item(uint64_t link)
 	return link && !(link & 1);
 }
 
+/*
+ * Addresses have 48 bits: the kernel gives others to those only who ask for them (mmap's hint). On
+ * arm64 with tagged memory the topmost byte is the allocator's: glibc uses it on request only.
+ */
+#define LINK_ADDRESS (((uint64_t)1 << 48) - 1)
+
 static inline struct item *item_of(uint64_t link)
 {
-	return (struct item *)(uintptr_t)link;
+	return (struct item *)(uintptr_t)(link & LINK_ADDRESS);
+}
+
+/* What a word's turn looks like in a link. */
+static inline uint64_t link_turn(uint64_t word)
+{
+	return word >> 32 << 48;
+}
+
+/* link_to - with the word of the turn in which it is linked */
+static inline uint64_t link_to(const struct item *item, uint64_t word)
+{
+	return (uint64_t)(uintptr_t)item | link_turn(word);
 }
 
 static inline uint64_t item_see(const struct item *item)

@@ -77,7 +77,10 @@ void pp_bpf_map_free(struct pp_bpf_map *map)
 
 void map_handle_fini(struct pp_bpf_map *handle)
 {
-	map_put_idle(handle->core);
+	if (handle->reused)
+		map_put(handle->core); /* others may have had programs find it */
+	else
+		map_put_idle(handle->core);
 	handle->core = NULL;
 	handle->reused = false;
 }

@@ -49,7 +49,11 @@ struct pool {
 	struct shard shards[];
 };
 
-/* All pools; a lock that is never held for long. */
+/*
+ * All pools; a lock that is never held for long. A child of fork() may find the list between any
+ * two of these stores: then links from behind already skip what no link from before leads to yet,
+ * or any more.
+ */
 static struct {
 	struct map_lock lock;
 	struct pool *first;
@@ -61,18 +65,18 @@ static void enter_list(struct pool *pool)
 	map_lock_take(&all.lock);
 	pool->next = all.first;
 	pool->link = &all.first;
+	__atomic_store_n(&all.first, pool, __ATOMIC_RELEASE);
 	if (pool->next)
-		pool->next->link = &pool->next;
-	all.first = pool;
+		__atomic_store_n(&pool->next->link, &pool->next, __ATOMIC_RELEASE);
 	map_lock_give(&all.lock);
 }
 
 static void leave_list(struct pool *pool)
 {
 	map_lock_take(&all.lock);
-	*pool->link = pool->next;
 	if (pool->next)
-		pool->next->link = pool->link;
+		__atomic_store_n(&pool->next->link, pool->link, __ATOMIC_RELEASE);
+	__atomic_store_n(pool->link, pool->next, __ATOMIC_RELEASE);
 	map_lock_give(&all.lock);
 }
 

@@ -3,19 +3,20 @@
  * map_progs.c - arrays of programs, for tail calls
  *
  * A slot does not keep its program's object open: closing that empties the slot. So arrays of
- * programs are on a list, under a lock that the host alone takes.
+ * programs are on a list, under a lock that the host alone takes. A child of fork() may find it
+ * held, and the list as map_pool.c says of its own.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "bpf/map_lock.h"
 #include "bpf/map_slots.h"
 #include "bpf/object.h"
 
 #define FLAGS ((uint32_t)(MAP_NUMA_NODE | MAP_RDONLY | MAP_WRONLY))
 
 /* Held while slots change, too: what is put in is not being closed. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct map_lock lock;
 static struct map *all;
 
 /* ---- slots ---- */
@@ -44,23 +45,25 @@ static int progs_create(struct map *map)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&lock);
+	map_lock_take(&lock);
 	map->slots->next = all;
 	map->slots->link = &all;
-	if (all)
-		all->slots->link = &map->slots->next;
-	all = map;
-	pthread_mutex_unlock(&lock);
+	__atomic_store_n(&all, map, __ATOMIC_RELEASE);
+	if (map->slots->next)
+		__atomic_store_n(&map->slots->next->slots->link, &map->slots->next,
+				 __ATOMIC_RELEASE);
+	map_lock_give(&lock);
 	return 0;
 }
 
 static void progs_destroy(struct map *map)
 {
-	pthread_mutex_lock(&lock);
-	*map->slots->link = map->slots->next;
+	map_lock_take(&lock);
 	if (map->slots->next)
-		map->slots->next->slots->link = map->slots->link;
-	pthread_mutex_unlock(&lock);
+		__atomic_store_n(&map->slots->next->slots->link, map->slots->link,
+				 __ATOMIC_RELEASE);
+	__atomic_store_n(map->slots->link, map->slots->next, __ATOMIC_RELEASE);
+	map_lock_give(&lock);
 	free(map->slots);
 }
 
@@ -82,9 +85,9 @@ static int set_prog(struct map *map, const void *key, const struct pp_bpf_prog *
 {
 	int err;
 
-	pthread_mutex_lock(&lock);
+	map_lock_take(&lock);
 	err = map_set_prog(map, key, prog, flags);
-	pthread_mutex_unlock(&lock);
+	map_lock_give(&lock);
 	return err;
 }
 
@@ -140,10 +143,10 @@ static void forget_in(struct map *map, const struct pp_bpf_object *object)
 
 void map_forget_progs(const struct pp_bpf_object *object)
 {
-	pthread_mutex_lock(&lock);
+	map_lock_take(&lock);
 	for (struct map *map = all; map; map = map->slots->next)
 		forget_in(map, object);
-	pthread_mutex_unlock(&lock);
+	map_lock_give(&lock);
 }
 
 const struct map_ops map_progs_ops = {

@@ -41,16 +41,18 @@ again:
 	for (link = follow(&bucket->head); is_item(link);) {
 		item = item_of(link);
 		*word = item_see(item);
+		if ((link & ~LINK_ADDRESS) != link_turn(*word))
+			goto again; /* it is an element that was never behind the last one */
 		same = (uint32_t)*word == key_hash &&
 		       words_equal(item->data, key, map->info.key_size);
 		link = follow(&item->next);
-		if (*word & TURN || item_see(item) != *word)
+		if (item_see(item) != *word)
 			goto again;
 		if (same)
 			return item;
 	}
 	if (link && link != end)
-		goto again; /* an item on the way went to another bucket */
+		goto again; /* an item came back to its turn's 16 bits, elsewhere */
 	return NULL;
 }
 
@@ -130,23 +132,26 @@ static void link_in(struct map_hash *hash, struct bucket *bucket, struct item *i
 
 	__atomic_store_n(&item->live, true, __ATOMIC_RELAXED);
 	set_link(&item->next, head ? head : link_end((uint32_t)(bucket - hash->buckets)));
-	set_link(&bucket->head, (uintptr_t)item);
+	set_link(&bucket->head, link_to(item, item->word));
 }
 
-/* With the bucket's lock held: *link leads to the item. */
-static void cut(uint64_t *link)
+/* With the bucket's lock held: put @item where the item is that *link leads to. */
+static void put_instead(uint64_t *link, struct item *item)
 {
-	struct item *item = item_of(*link);
+	struct item *old = item_of(*link);
 
-	set_link(link, item->next);
-	__atomic_store_n(&item->live, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&item->live, true, __ATOMIC_RELAXED);
+	set_link(&item->next, old->next);
+	set_link(link, link_to(item, item->word));
+	__atomic_store_n(&old->live, false, __ATOMIC_RELAXED);
 }
 
 struct item *table_cut(struct map_hash *hash, uint64_t *link)
 {
 	struct item *item = item_of(*link);
 
-	cut(link);
+	set_link(link, item->next);
+	__atomic_store_n(&item->live, false, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&hash->count, 1, __ATOMIC_RELAXED);
 	return item;
 }
@@ -173,10 +178,10 @@ static int put_locked(const struct map *map, struct bucket *bucket, struct item 
 		return -ENOENT;
 	if (!link && !count_one(map))
 		return -E2BIG;
-	link_in(map->hash, bucket, item);
-	/* Where it was first, the new one's is now the link that leads to it. */
 	if (link)
-		cut(link == &bucket->head ? &item->next : link);
+		put_instead(link, item);
+	else
+		link_in(map->hash, bucket, item);
 	return 0;
 }
 

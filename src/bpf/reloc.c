@@ -10,6 +10,7 @@
  * that listings can name them; data gets the addresses themselves. Addends are in place.
  * Relocations of sections that are neither (debug information, BTF) do not concern us.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <libelf.h>
@@ -278,6 +279,7 @@ static int data_address(const struct site *site, int64_t addend, uint64_t *value
 
 	if (err)
 		return err;
+	assert(map);
 	*value = place_of(site).kind == PLACE_MAPS
 			 ? (uintptr_t)map->core
 			 : (uintptr_t)map_value_address(map->core, offset);

@@ -6,27 +6,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x8u
-#endif
+#include "os/memfd.h"
 
 size_t mirror_page(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Kernels before 6.3 know no MFD_NOEXEC_SEAL; those from then on may insist on a choice. */
+/* All of it is taken now: what a program writes to later must not end in a SIGBUS. */
 static int open_file(size_t size)
 {
-	int fd = memfd_create("progpack-ring", MFD_CLOEXEC | MFD_NOEXEC_SEAL), err;
+	int fd = os_memfd("progpack-ring", size), err;
 
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("progpack-ring", MFD_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	if (!ftruncate(fd, (off_t)size))
 		return fd;
-	err = -errno;
+	err = os_file_alloc(fd, 0, size);
+	if (!err)
+		return fd;
 	close(fd);
 	return err;
 }

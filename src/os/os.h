@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/memfd.h"
+
 #define OS_HUGE ((size_t)2 << 20)
 
 size_t os_page_size(void);
@@ -57,20 +59,6 @@ int os_poke(int fd, void *at, const void *from, size_t size);
  * few hundred units. @size is a multiple of 64, @unit too.
  */
 int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit);
-
-/*
- * os_memfd - a sealable anonymous file of @size bytes, sparse: it takes no memory yet
- * Never executable by exec; may be mapped executable also at vm.memfd_noexec=2. Checks
- * RLIMIT_FSIZE first (SIGXFSZ kills). Return: the fd, or -errno.
- */
-int os_memfd(const char *name, size_t size);
-
-/*
- * os_file_alloc - take memory for a part of a file, sealed or not
- * A full tmpfs or memory cgroup is an error here, not a SIGBUS at the first touch: -ENOMEM, as
- * -ENOSPC is said of a heap's addresses.
- */
-int os_file_alloc(int fd, size_t from, size_t size);
 
 /* os_map_file_rw - a shared read-write view of @fd at a random address */
 int os_map_file_rw(int fd, size_t size, void **rw);

@@ -13,18 +13,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Of Linux 6.3 and 6.1; Debian 12's libc does not know them. */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008u
-#endif
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010u
-#endif
+/* Of Linux 6.1 and older; Debian 12's libc does not know all of them. */
 #ifndef SYS_mseal /* of Linux 6.10; the same number on every arch */
 #define SYS_mseal 462
 #endif
@@ -251,54 +244,6 @@ int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit
 		size -= (size_t)n;
 	}
 	return 0;
-}
-
-/*
- * A file that exec refuses may still be mapped executable, and it is the only kind there is at
- * vm.memfd_noexec=2; kernels before 6.3 know neither flag. See memfd_create(2).
- */
-static int memfd_open(const char *name)
-{
-	static const unsigned int kinds[] = {MFD_NOEXEC_SEAL, MFD_EXEC, 0};
-	int fd = -1;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && fd < 0; i++)
-		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | kinds[i]);
-	return fd < 0 ? -errno : fd;
-}
-
-static bool fits_file_limit(size_t size)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	       size <= limit.rlim_cur;
-}
-
-int os_memfd(const char *name, size_t size)
-{
-	int fd, err;
-
-	if (!fits_file_limit(size))
-		return -EFBIG;
-	fd = memfd_open(name);
-	if (fd < 0)
-		return fd;
-	if (!ftruncate(fd, (off_t)size))
-		return fd;
-	err = -errno;
-	close(fd);
-	return err;
-}
-
-int os_file_alloc(int fd, size_t from, size_t size)
-{
-	int err;
-
-	do {
-		err = fallocate(fd, 0, (off_t)from, (off_t)size) ? -errno : 0;
-	} while (err == -EINTR);
-	return err == -ENOSPC ? -ENOMEM : err;
 }
 
 /*
