@@ -23,6 +23,71 @@ static unsigned int ask_cpu(void)
 	return ebx & bit_BMI2 ? X64_BMI2 : 0;
 }
 
+#elif defined(__aarch64__)
+
+#include <link.h>
+#include <sys/auxv.h>
+
+#include "jit/arm64/a64.h"
+
+#define HOST_ARCH (&jit_arm64)
+
+/* Linux, arch/arm64/include/uapi/asm/hwcap.h; older headers lack the second. */
+#define CAP_ATOMICS (1ul << 8)
+#define CAP2_BTI (1ul << 17)
+
+/* A note of type GNU property: records of type, size and data, padded to 8 bytes (ELF for the Arm
+ * 64-bit Architecture, "Program Property"). */
+#define FEATURE_1_AND 0xc0000000u
+#define FEATURE_1_BTI 1u
+
+struct property {
+	uint32_t type, size, data, padding;
+};
+
+static bool says_bti(const uint8_t *note, size_t size)
+{
+	struct property p;
+
+	for (size_t at = sizeof(ElfW(Nhdr)) + sizeof("GNU"); at + sizeof(p) <= size;
+	     at += 8 + (p.size + 7) / 8 * 8) {
+		memcpy(&p, note + at, sizeof(p));
+		if (p.type == FEATURE_1_AND)
+			return p.data & FEATURE_1_BTI;
+	}
+	return false;
+}
+
+/* Of the first object, which is the program: pages of such text are guarded. */
+static int find_property(struct dl_phdr_info *program, size_t size, void *guarded)
+{
+	(void)size;
+	for (size_t i = 0; i < program->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &program->dlpi_phdr[i];
+
+		if (part->p_type == PT_GNU_PROPERTY)
+			*(bool *)guarded =
+				says_bti((const uint8_t *)(program->dlpi_addr + part->p_vaddr),
+					 part->p_memsz);
+	}
+	return 1;
+}
+
+static bool is_guarded(void)
+{
+	bool guarded = false;
+
+	dl_iterate_phdr(find_property, &guarded);
+	return guarded;
+}
+
+static unsigned int ask_cpu(void)
+{
+	bool lse = getauxval(AT_HWCAP) & CAP_ATOMICS, bti = getauxval(AT_HWCAP2) & CAP2_BTI;
+
+	return (lse ? A64_LSE : 0) | (bti && is_guarded() ? A64_BTI : 0);
+}
+
 #elif defined(__riscv) && __riscv_xlen == 64
 
 #include <sys/auxv.h>
@@ -91,7 +156,7 @@ const struct jit_arch *jit_host_arch(void)
 	return HOST_ARCH;
 }
 
-const struct jit_arch *const jit_arches[] = {&jit_x86_64, &jit_riscv64, NULL};
+const struct jit_arch *const jit_arches[] = {&jit_x86_64, &jit_arm64, &jit_riscv64, NULL};
 
 const struct jit_arch *jit_arch_by_name(const char *name)
 {

@@ -70,9 +70,12 @@ static size_t insn_end(struct compile *c)
 static size_t put_prologue(struct compile *c, size_t at)
 {
 	struct jit_ctx *jit = &c->jit;
+	uint16_t undefined = flow_outside_undefined(jit->flow, jit->unit, jit->func);
 
 	insn_begin(c, at);
-	jit->arch->zero(jit, flow_outside_undefined(jit->flow, jit->unit, jit->func));
+	if (undefined && jit->arch->land)
+		jit->arch->land(jit);
+	jit->arch->zero(jit, undefined);
 	jit->inner[jit->func] = (uint32_t)jit_here(jit);
 	jit->arch->prologue(jit);
 	jit->arch->zero(jit, flow_entry_undefined(jit->flow, jit->unit, jit->func));

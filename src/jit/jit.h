@@ -156,6 +156,8 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
  *	are or what is around them: they are emitted once, and copied; 0 is always right
  * @feature_names: what CPUs of the arch may or may not have, by bit of jit_ctx.features, then NULL
  * @prepare: NULL, or called before the first pass; 0 or -ENOMEM
+ * @land: NULL, or a place for indirect calls to land on, where CPUs want one; the prologue has its
+ *	own, if that is where they go
  * @prologue: of function jit->func
  * @emit: by kind; insn number @i. The driver zeroes flow_undefined() registers through @zero.
  * @zero: registers of a mask := 0
@@ -168,12 +170,14 @@ struct jit_arch {
 	uint32_t fixed;
 	const char *const *feature_names;
 	int (*prepare)(struct jit_ctx *jit);
+	void (*land)(struct jit_ctx *jit);
 	void (*prologue)(struct jit_ctx *jit);
 	void (*zero)(struct jit_ctx *jit, uint16_t mask);
 	void (*emit[INSN_KINDS])(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 };
 
 extern const struct jit_arch jit_x86_64;
+extern const struct jit_arch jit_arm64;
 extern const struct jit_arch jit_riscv64;
 
 /* All of them, then NULL. Those of other machines make code too, for whoever reads it. */

@@ -36,6 +36,19 @@ static uint64_t help_trash(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, u
 			 :
 			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
 	return kept;
+#elif defined(__aarch64__)
+	register uint64_t kept __asm__("x19") = r1;
+
+	/* AAPCS64, section 6.1.1; x18 is the platform's */
+	__asm__ volatile("mov x0, #-1\n\tmov x1, x0\n\tmov x2, x0\n\tmov x3, x0\n\tmov x4, x0\n\t"
+			 "mov x5, x0\n\tmov x6, x0\n\tmov x7, x0\n\tmov x8, x0\n\tmov x9, x0\n\t"
+			 "mov x10, x0\n\tmov x11, x0\n\tmov x12, x0\n\tmov x13, x0\n\t"
+			 "mov x14, x0\n\tmov x15, x0\n\tmov x16, x0\n\tmov x17, x0"
+			 : "+r"(kept)
+			 :
+			 : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
+			   "x12", "x13", "x14", "x15", "x16", "x17", "cc");
+	return kept;
 #elif defined(__riscv)
 	register uint64_t kept __asm__("s1") = r1;
 

@@ -29,6 +29,7 @@ ARCHES = {
     'x86_64': Arch('goldens_x86_64', ['-triple=x86_64', '-mattr=+bmi2'],
                    ['-x86-asm-syntax=intel'], '.intel_syntax noprefix\n',
                    ['-output-asm-variant=1']),
+    'arm64': Arch('goldens_arm64', ['-triple=aarch64', '-mattr=+lse,+bti']),
     'riscv64': Arch('goldens_riscv64', RISCV),
     'riscv64c': Arch('goldens_riscv64 compressed', [RISCV[0], RISCV[1] + ',+c']),
 }

@@ -16,6 +16,11 @@ static unsigned int misaligned; /* calls that found the stack not 16-aligned */
 /* All registers that a callee need not keep, but for that of the result. */
 #if defined(__x86_64__)
 #define CLOBBER __asm__ volatile("" ::: "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+#elif defined(__aarch64__)
+#define CLOBBER                                                                                    \
+	__asm__ volatile("" ::                                                                     \
+				 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10",    \
+				   "x11", "x12", "x13", "x14", "x15", "x16", "x17")
 #elif defined(__riscv)
 #define CLOBBER                                                                                    \
 	__asm__ volatile("" ::                                                                     \
