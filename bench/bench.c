@@ -16,6 +16,7 @@ static const struct {
 	{"trigger", trigger_main,
 	 "call one program of each of 100 tenants, with other code between"},
 	{"tag", tag_main, "load, run and free programs of every length, as the kernel's test_tag"},
+	{"map", map_bench_main, "look up and update hash and array maps: ours, and the kernel's"},
 	{"heap", heap_main, "keep many pieces of code: progpack's heap, and other allocators"},
 };
 #define BENCHMARKS (sizeof(benchmarks) / sizeof(benchmarks[0]))

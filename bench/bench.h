@@ -18,6 +18,9 @@ int tag_main(int argc, char **argv);
 /* trigger_main - progpack bench trigger; argv[0] is "trigger" */
 int trigger_main(int argc, char **argv);
 
+/* map_bench_main - progpack bench map; argv[0] is "map" */
+int map_bench_main(int argc, char **argv);
+
 /* What repeated measurements of one thing came to. */
 struct spread {
 	double min, med, max;

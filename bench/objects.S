@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The stress programs' ELF objects as data: an array of struct stress_object (stress.h): name,
- * bytes, their count, and whether the benchmark calls it or only loads it.
+ * bytes, their count, and whether the benchmark calls it or only loads it. And bench map's object,
+ * from map_elf to map_elf_end.
  */
 	.section .note.GNU-stack, "", %progbits
 
@@ -31,3 +32,11 @@ stress_objects:
 	object acl, 0
 	object flow, 1
 	object dns, 0
+
+	.section .rodata
+	.balign 8
+	.globl map_elf, map_elf_end
+	.hidden map_elf, map_elf_end
+map_elf:
+	.incbin "map.bpf.elf"
+map_elf_end:

@@ -151,9 +151,9 @@ struct pp_bpf_packet {
  * pp_bpf_run, pp_bpf_interpret - run a loaded program with r1 = @data, r2 = @len
  *
  * pp_bpf_run() executes native code, or interprets where there is none. Both are RCU
- * read-side sections. Once in a thousand or so elements that programs replace or delete, whoever
- * ends a section or calls a map function waits for the runs of other threads, so that the places
- * of these elements can be used again.
+ * read-side sections. Once in a thousand or so elements that leave tries and hash maps with
+ * BPF_F_NO_PREALLOC, whoever ends a section or calls a map function waits for the runs of other
+ * threads, so that the places of these elements can be used again.
  * Return: 0, -EINVAL (not loaded).
  */
 PP_MUST_USE int pp_bpf_run(const struct pp_bpf_prog *prog, void *data, size_t len,

@@ -14,6 +14,7 @@
 #define SPARE_BYTES ((size_t)256 << 10)
 #define SPARE_MIN 64u
 #define SPARE_MAX 4096u
+#define POOL_LATE 32
 
 /*
  * struct shard - a queue of free items, oldest first
@@ -26,14 +27,19 @@ struct shard {
 	int64_t pushed, popped, ripe, seen;
 } __attribute__((aligned(64)));
 
+/* Items of a cache line or less lie in one each: threads have them for themselves. */
+#define CACHE_LINE ((size_t)64)
+
 struct block {
 	struct block *next;
-	uint64_t items[];
+	void *memory; /* where it begins, as calloc() gave it */
+	uint8_t items[] __attribute__((aligned(CACHE_LINE)));
 };
 
 /*
  * struct pool
  * @limit: items that may exist; @made: that do, under @grow; @block_items: of each block
+ * @at_once: without grace periods
  * @unripe: a shard that has so many wants a grace period
  * @wants: one of them does; @before: pool_before() has seen it
  */
@@ -42,7 +48,7 @@ struct pool {
 	uint64_t limit, made, block_items;
 	int64_t unripe;
 	uint32_t nshards;
-	bool wants, before;
+	bool at_once, wants, before;
 	struct map_lock grow;
 	struct block *blocks;
 	struct pool *next, **link;
@@ -80,24 +86,34 @@ static void leave_list(struct pool *pool)
 	map_lock_give(&all.lock);
 }
 
-static uint64_t spare_for(size_t size)
+static uint64_t spare_for(size_t size, bool at_once)
 {
 	size_t spare = SPARE_BYTES / size;
 
-	if (spare < SPARE_MIN)
+	if (at_once || spare < SPARE_MIN)
 		return SPARE_MIN;
 	return spare < SPARE_MAX ? spare : SPARE_MAX;
 }
 
+static size_t padded(size_t size)
+{
+	return size > CACHE_LINE / 2 && size < CACHE_LINE ? CACHE_LINE : size;
+}
+
+/* calloc() leaves large blocks to be zeroed by the kernel when they are touched. */
 static int add_block(struct pool *pool)
 {
 	struct block *block;
+	uint8_t *memory;
 
-	if (pool->size > (SIZE_MAX - sizeof(*block)) / pool->block_items)
+	if (pool->size > (SIZE_MAX - 2 * sizeof(*block)) / pool->block_items)
 		return -ENOMEM;
-	block = calloc(1, sizeof(*block) + pool->size * pool->block_items);
-	if (!block)
+	memory = calloc(1, 2 * sizeof(*block) + pool->size * pool->block_items);
+	if (!memory)
 		return -ENOMEM;
+	block = (struct block *)(void *)(memory + sizeof(*block) -
+					 (uintptr_t)memory % sizeof(*block));
+	block->memory = memory;
 	block->next = pool->blocks;
 	pool->blocks = block;
 	return 0;
@@ -107,17 +123,18 @@ int pool_new(size_t size, uint64_t entries, bool at_once, struct pool **out)
 {
 	uint32_t nshards = cpu_count() < MAX_SHARDS ? cpu_count() : MAX_SHARDS;
 	size_t bytes = sizeof(struct pool) + nshards * sizeof(struct shard);
-	uint64_t spare = spare_for(size);
+	uint64_t spare = spare_for(size, at_once);
 	struct pool *pool = aligned_alloc(64, bytes);
 
 	if (!pool)
 		return -ENOMEM;
 	memset(pool, 0, bytes);
-	pool->size = size;
+	pool->size = padded(size);
 	pool->nshards = nshards;
+	pool->at_once = at_once;
 	pool->limit = entries + spare;
 	pool->unripe = (int64_t)(spare / 4);
-	pool->block_items = at_once ? pool->limit : (BLOCK_BYTES + size - 1) / size;
+	pool->block_items = at_once ? pool->limit : (BLOCK_BYTES + pool->size - 1) / pool->size;
 	if (at_once && add_block(pool)) {
 		free(pool);
 		return -ENOMEM;
@@ -136,7 +153,7 @@ void pool_free(struct pool *pool)
 	leave_list(pool);
 	for (block = pool->blocks; block; block = next) {
 		next = block->next;
-		free(block);
+		free(block->memory);
 	}
 	free(pool);
 }
@@ -148,7 +165,7 @@ static struct shard *own_shard(struct pool *pool)
 
 static void *item_in(const struct pool *pool, struct block *block, uint64_t i)
 {
-	return (uint8_t *)block->items + i * pool->size;
+	return block->items + i * pool->size;
 }
 
 /* With the lock held. Blocks made one by one: a new one each @block_items. */
@@ -176,11 +193,24 @@ static struct pool_item *grow(struct pool *pool)
 	return item;
 }
 
-static struct pool_item *pop_locked(struct shard *shard, bool ripe_only)
+/* Which items of a queue may be taken: those that are ripe, those with others behind them, all. */
+enum choice { RIPE, LATE, ANY };
+
+static bool may_take(const struct shard *shard, enum choice choice)
+{
+	switch (choice) {
+	case RIPE: return shard->popped < shard->ripe;
+	case LATE: return shard->popped < shard->pushed - POOL_LATE;
+	case ANY: break;
+	}
+	return true;
+}
+
+static struct pool_item *pop_locked(struct shard *shard, enum choice choice)
 {
 	struct pool_item *item = shard->head;
 
-	if (!item || (ripe_only && shard->popped >= shard->ripe))
+	if (!item || !may_take(shard, choice))
 		return NULL;
 	__atomic_store_n(&shard->head, item->next, __ATOMIC_RELAXED);
 	if (!item->next)
@@ -189,43 +219,50 @@ static struct pool_item *pop_locked(struct shard *shard, bool ripe_only)
 	return item;
 }
 
-static struct pool_item *pop(struct shard *shard, bool ripe_only)
+static struct pool_item *pop(struct shard *shard, enum choice choice)
 {
 	struct pool_item *item;
 
 	if (!__atomic_load_n(&shard->head, __ATOMIC_RELAXED))
 		return NULL;
 	map_lock_take(&shard->lock);
-	item = pop_locked(shard, ripe_only);
+	item = pop_locked(shard, choice);
 	map_lock_give(&shard->lock);
 	return item;
 }
 
 /* From any shard, the own first. */
-static struct pool_item *pop_any(struct pool *pool, bool ripe_only)
+static struct pool_item *pop_any(struct pool *pool, enum choice choice)
 {
 	uint32_t own = cpu_own(pool->nshards);
 	struct pool_item *item = NULL;
 
 	for (uint32_t i = 0; i < pool->nshards && !item; i++)
-		item = pop(&pool->shards[(own + i) % pool->nshards], ripe_only);
+		item = pop(&pool->shards[(own + i) % pool->nshards], choice);
 	return item;
+}
+
+static struct pool_item *take_late(struct pool *pool)
+{
+	struct pool_item *item = pop(own_shard(pool), LATE);
+
+	return item ? item : grow(pool);
 }
 
 struct pool_item *pool_take_ripe(struct pool *pool)
 {
-	struct pool_item *item = pop(own_shard(pool), true);
+	struct pool_item *item = pop(own_shard(pool), RIPE);
 
 	if (!item)
 		item = grow(pool);
-	return item ? item : pop_any(pool, true);
+	return item ? item : pop_any(pool, RIPE);
 }
 
 struct pool_item *pool_take(struct pool *pool)
 {
-	struct pool_item *item = pool_take_ripe(pool);
+	struct pool_item *item = pool->at_once ? take_late(pool) : pool_take_ripe(pool);
 
-	return item ? item : pop_any(pool, false);
+	return item ? item : pop_any(pool, ANY);
 }
 
 static void want(struct pool *pool)
@@ -256,7 +293,7 @@ void pool_give(struct pool *pool, struct pool_item *item)
 	map_lock_take(&shard->lock);
 	wants = push_locked(pool, shard, item);
 	map_lock_give(&shard->lock);
-	if (wants && !__atomic_load_n(&pool->wants, __ATOMIC_RELAXED))
+	if (wants && !pool->at_once && !__atomic_load_n(&pool->wants, __ATOMIC_RELAXED))
 		want(pool);
 }
 

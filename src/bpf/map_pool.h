@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_pool.h - the elements of one map: bounded memory, reused after a grace period if possible
+ * map_pool.h - the elements of one map: bounded memory, reused late
  *
- *	take  <--  1. given back before the last grace period ("ripe"), oldest first
+ *	give  -->  a queue of the CPU that the thread runs on
+ *	take  <--  of a pool for grace periods (BPF_F_NO_PREALLOC)
+ *		   1. given back before the last grace period ("ripe"), oldest first
  *		   2. never used before, while fewer than @limit exist
  *		   3. the oldest that was given back, ripe or not
- *	give  -->  a queue of the CPU that the thread runs on
+ *	take  <--  of one made at once
+ *		   1. the oldest of the own queue, if POOL_LATE others were given back after it
+ *		   2., 3. as above
  *
- * What leaves a map is not written to while readers may hold it, as long as 1 and 2 have items:
- * that is, until one read-side section, its own or another thread's, has lasted for POOL_SPARE
- * replacements. From then on 3 holds, as it always does for the kernel's preallocated maps: a
- * value that was looked up may become another key's. It stays an element of this map all the time.
+ * This is what the kernel's flag means for readers. What leaves a map without preallocation is not
+ * written to while readers may hold it, as long as 1 and 2 have items: that is, until one read-side
+ * section, its own or another thread's, has lasted for hundreds of replacements. With preallocation
+ * a value that was looked up may become another key's, in the kernel at once, here after a while:
+ * few items, so that they stay in the cache. It stays an element of this map all the time.
  *
- * Grace periods come from pool_reclaim() in host context; nobody waits on the way of an update,
- * and no thread is started behind the host's back.
+ * Grace periods come from map_reclaim() in host context; nobody waits on the way of an update, and
+ * no thread is started behind the host's back.
  */
 #ifndef BPF_MAP_POOL_H
 #define BPF_MAP_POOL_H
@@ -32,7 +37,8 @@ struct pool_item {
 /*
  * pool_new - a pool for a map of @entries
  * @size: of an item, a multiple of 8
- * @at_once: one block for all items, so that pool_at() works; else blocks as they become necessary
+ * @at_once: one block for all items, so that pool_at() works, and no grace periods; else blocks as
+ *	they become necessary
  *
  * Items are zero when they are taken first. Return: 0 or -ENOMEM.
  */

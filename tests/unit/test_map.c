@@ -225,6 +225,37 @@ static void replaced_values_stay_readable_in_a_section(void **state)
 	pp_bpf_map_free(map);
 }
 
+/* @flags: of the map; in a section: replacements of a value until it is another key's, or @most. */
+static uint32_t replacements_until_reused(uint32_t flags, uint32_t most)
+{
+	const struct pp_bpf_map_info info = {MAP_TYPE_HASH, 4, 8, 4, flags, 0};
+	struct pp_bpf_map *map;
+	uint64_t value = 0, *held;
+	uint32_t key = 3, i;
+
+	assert_int_equal(pp_bpf_map_new("map", &info, NULL, &map), 0);
+	assert_int_equal(pp_bpf_map_update(map, &key, &value, MAP_ANY), 0);
+	pp_bpf_enter();
+	held = lookup(map, &key);
+	for (i = 0; i < most && !*held; i++) {
+		value++;
+		assert_int_equal(pp_bpf_map_update(map, &key, &value, MAP_ANY), 0);
+	}
+	pp_bpf_leave();
+	pp_bpf_map_free(map);
+	return i;
+}
+
+/* With preallocation soon, so that few items stay in the cache; without it not while it is held. */
+static void places_are_reused_as_the_flag_says(void **state)
+{
+	uint32_t soon = replacements_until_reused(0, 1000);
+
+	(void)state;
+	assert_true(soon > 32 && soon < 100);
+	assert_int_equal(replacements_until_reused(MAP_NO_PREALLOC, 1000), 1000);
+}
+
 static size_t heap_in_use(void)
 {
 	return mallinfo2().uordblks;
@@ -233,12 +264,14 @@ static size_t heap_in_use(void)
 /* 64 MiB of values are retired in all; sections end every 64 updates. */
 static void retired_values_are_freed_as_sections_end(void **state)
 {
-	struct pp_bpf_map *map = create(MAP_TYPE_HASH, 4, 16384, 4);
+	const struct pp_bpf_map_info info = {MAP_TYPE_HASH, 4, 16384, 4, MAP_NO_PREALLOC, 0};
+	struct pp_bpf_map *map;
 	char *value = calloc(1, 16384);
 	uint32_t key = 1;
 	size_t before = heap_in_use();
 
 	(void)state;
+	assert_int_equal(pp_bpf_map_new("map", &info, NULL, &map), 0);
 	assert_non_null(value);
 	for (int i = 0; i < 64; i++) {
 		pp_bpf_enter();
@@ -421,6 +454,7 @@ int main(void)
 		cmocka_unit_test(hash_keys_are_all_walked),
 		cmocka_unit_test(hash_keys_of_every_size_are_told_apart),
 		cmocka_unit_test(replaced_values_stay_readable_in_a_section),
+		cmocka_unit_test(places_are_reused_as_the_flag_says),
 		cmocka_unit_test(retired_values_are_freed_as_sections_end),
 		cmocka_unit_test(threads_may_do_everything_at_once),
 		cmocka_unit_test(a_map_with_room_is_never_full),
