@@ -344,12 +344,16 @@ static uint32_t count_keys(const struct pp_bpf_map *map)
 /* With fewer places than keys, so that all outcomes happen. */
 static void threads_may_do_everything_at_once(void **state)
 {
-	struct pp_bpf_map *map = create(MAP_TYPE_HASH, 4, 16, KEYS / 2);
+	const struct pp_bpf_map_info info = {
+		MAP_TYPE_HASH, 4, 16, KEYS / 2, MAP_NO_PREALLOC, 0,
+	};
 	struct worker workers[THREADS] = {0};
+	struct pp_bpf_map *map;
 	uint64_t value[2] = {0, 0};
 	uint32_t free_places, key;
 
 	(void)state;
+	assert_int_equal(pp_bpf_map_new("map", &info, NULL, &map), 0);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){.map = map, .number = i};
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
