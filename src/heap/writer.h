@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Traps to write from, also where most of a large area is to be filled. */
-#define TRAP_UNIT 4096u
+/* Traps to write from: a large area is written in parts of so many, and each part takes time. */
+#define TRAP_UNIT 8192u
 
 struct writer;
 

@@ -55,8 +55,8 @@ int os_poke_open(void);
 int os_poke(int fd, void *at, const void *from, size_t size);
 
 /*
- * os_poke_fill - the same with @unit bytes of @pattern over and over; one system call per
- * few hundred units. @size is a multiple of 64, @unit too.
+ * os_poke_fill - the same with what repeats every 64 bytes in @unit bytes of @pattern; one system
+ * call per few hundred units. @at, @size and @unit are multiples of 64.
  */
 int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit);
 

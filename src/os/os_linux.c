@@ -184,27 +184,42 @@ int os_poke_open(void)
 /* One write: the bytes taken, or -errno; nothing taken is an error too. */
 static ssize_t poke_some(int fd, const struct iovec *parts, int nparts, const uint8_t *at)
 {
+	off_t to = (off_t)(uintptr_t)at;
 	ssize_t n;
 
 	do {
-		n = pwritev(fd, parts, nparts, (off_t)(uintptr_t)at);
+		n = nparts == 1 ? pwrite(fd, parts->iov_base, parts->iov_len, to)
+				: pwritev(fd, parts, nparts, to);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	return n ? n : -EIO;
 }
 
+/*
+ * The kernel goes through a part in steps of a page from where the part begins, and looks up each
+ * page that a step touches: two of them unless the part begins with one. A first part that ends
+ * with its page spares that, but costs about a step itself: it pays from three pages on.
+ */
+static size_t first_part(const uint8_t *at, size_t size)
+{
+	size_t page = os_page_size(), over = (uintptr_t)at % page;
+
+	return over && size > 2 * page ? page - over : size;
+}
+
 int os_poke(int fd, void *at, const void *from, size_t size)
 {
-	uint8_t *to = at;
+	uint8_t *to = at, *next = (uint8_t *)(uintptr_t)from;
 
 	while (size) {
-		struct iovec part = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
-		ssize_t n = poke_some(fd, &part, 1, to);
+		size_t first = first_part(to, size);
+		struct iovec parts[] = {{next, first}, {next + first, size - first}};
+		ssize_t n = poke_some(fd, parts, first < size ? 2 : 1, to);
 
 		if (n < 0)
 			return (int)n;
-		from = (const uint8_t *)from + n;
+		next += n;
 		to += n;
 		size -= (size_t)n;
 	}
@@ -213,16 +228,17 @@ int os_poke(int fd, void *at, const void *from, size_t size)
 
 #define FILL_PARTS 512
 
-static int repeat(struct iovec *parts, const void *pattern, size_t unit, size_t size)
+/* @first: bytes of the first part, if the pattern is as long. */
+static int repeat(struct iovec *parts, const void *pattern, size_t unit, size_t first, size_t size)
 {
+	size_t part = first < unit ? first : unit;
 	int nparts = 0;
 
 	while (size && nparts < FILL_PARTS) {
-		size_t part = size < unit ? size : unit;
-
 		parts[nparts].iov_base = (void *)(uintptr_t)pattern;
 		parts[nparts++].iov_len = part;
 		size -= part;
+		part = size < unit ? size : unit;
 	}
 	return nparts;
 }
@@ -233,7 +249,8 @@ int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit
 	uint8_t *to = at;
 
 	while (size) {
-		ssize_t n = poke_some(fd, parts, repeat(parts, pattern, unit, size), to);
+		int nparts = repeat(parts, pattern, unit, first_part(to, size), size);
+		ssize_t n = poke_some(fd, parts, nparts, to);
 
 		if (n < 0)
 			return (int)n;

@@ -118,6 +118,7 @@ static const struct denial {
 	{"fallocate", SYS_fallocate, true, false},
 	{"fcntl", SYS_fcntl, true, false},
 	{"openat", SYS_openat, false, true},
+	{"pwrite64", SYS_pwrite64, false, true},
 	{"pwritev", SYS_pwritev, false, true},
 	{"madvise", SYS_madvise, true, true},
 	{"membarrier", SYS_membarrier, true, true},

@@ -130,6 +130,102 @@ static void code_is_private_and_poked(void **state)
 	os_close(fd);
 }
 
+/* Writes that this process has asked the kernel for, see proc(5): 0 where it does not count. */
+static uint64_t write_calls(void)
+{
+	FILE *file = fopen("/proc/self/io", "re");
+	uint64_t calls = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "syscw: ", 7))
+			calls = strtoull(line + 7, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return calls;
+}
+
+#define POKED ((size_t)64 << 10)
+
+/* Within a page, over several, with an end or a start at a page's, and those next to them. */
+static const size_t poke_offsets[] = {64, 4032, 4096, 4160, 8192 - 64};
+static const size_t poke_sizes[] = {64, 4032, 4096, 8192, 8256, 12288, 16384, 40000};
+
+static void check_poked(const uint8_t *code, size_t at, size_t size, uint8_t value, uint8_t before)
+{
+	for (size_t i = 0; i < POKED; i++)
+		assert_int_equal(code[i], i >= at && i < at + size ? value : before);
+}
+
+static void poke_each_size(int fd, uint8_t *code, const uint8_t *bytes, size_t at)
+{
+	for (size_t i = 0; i < sizeof(poke_sizes) / sizeof(*poke_sizes); i++) {
+		size_t size = poke_sizes[i];
+		uint64_t calls = write_calls();
+
+		assert_int_equal(os_poke(fd, code + at, bytes, size), 0);
+		assert_memory_equal(code + at, bytes, size);
+		assert_int_equal(code[at - 1], 9);
+		assert_int_equal(code[at + size], 9);
+		assert_int_equal(os_poke_fill(fd, code + at, size, bytes + POKED, 8192), 0);
+		check_poked(code, at, size, 7, 9);
+		assert_int_equal(os_poke_fill(fd, code, POKED, bytes + POKED + 8192, 8192), 0);
+		check_poked(code, at, size, 9, 9);
+		assert_true(!calls || write_calls() - calls == 3);
+	}
+}
+
+static void poke_is_one_call_whatever_the_size(void **state)
+{
+	uint8_t *bytes = malloc(POKED + 2 * 8192);
+	int fd = os_poke_open();
+	void *code;
+
+	(void)state;
+	assert_true(fd >= 0 && bytes);
+	for (size_t i = 0; i < POKED; i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 256);
+	memset(bytes + POKED, 7, 8192);
+	memset(bytes + POKED + 8192, 9, 8192);
+	assert_int_equal(os_reserve(OS_HUGE, NULL, &code), 0);
+	assert_int_equal(os_map_code(code, POKED), 0);
+	assert_int_equal(os_poke_fill(fd, code, POKED, bytes + POKED + 8192, 8192), 0);
+	for (size_t i = 0; i < sizeof(poke_offsets) / sizeof(*poke_offsets); i++)
+		poke_each_size(fd, code, bytes, poke_offsets[i]);
+	if (!write_calls())
+		fprintf(stderr, "# calls not counted: /proc/self/io does not\n");
+	os_unmap(code, OS_HUGE);
+	os_close(fd);
+	free(bytes);
+}
+
+/* What was written before is the caller's to mend. */
+static void poke_that_ends_early_is_an_error(void **state)
+{
+	static uint8_t bytes[8 * 4096];
+	int fd = os_poke_open();
+	uint8_t *code;
+	void *base;
+
+	(void)state;
+	assert_true(fd >= 0);
+	memset(bytes, 7, sizeof(bytes));
+	assert_int_equal(os_reserve(OS_HUGE, NULL, &base), 0);
+	code = base;
+	assert_int_equal(os_map_code(code, POKED), 0);
+	assert_int_equal(munmap(code + POKED, OS_HUGE - POKED), 0);
+	assert_int_equal(os_poke(fd, code + POKED - 20000, bytes, sizeof(bytes)), -EIO);
+	assert_int_equal(code[POKED - 20001], 0);
+	assert_memory_equal(code + POKED - 20000, bytes, 20000);
+	assert_int_equal(os_poke_fill(fd, code + POKED - 40000, sizeof(bytes) * 2, bytes, 64),
+			 -EIO);
+	assert_memory_equal(code + POKED - 40000, bytes, 32768);
+	assert_int_equal(code[POKED - 40001], 0);
+	os_unmap(code, POKED);
+	os_close(fd);
+}
+
 static void poke_of_nothing_mapped_is_an_error(void **state)
 {
 	uint8_t bytes[64] = {0};
@@ -243,6 +339,8 @@ int main(void)
 		cmocka_unit_test(reservation_near_is_within_reach),
 		cmocka_unit_test(reservation_near_falls_back),
 		cmocka_unit_test(code_is_private_and_poked),
+		cmocka_unit_test(poke_is_one_call_whatever_the_size),
+		cmocka_unit_test(poke_that_ends_early_is_an_error),
 		cmocka_unit_test(poke_of_nothing_mapped_is_an_error),
 		cmocka_unit_test(sealed_file_has_no_new_writers),
 		cmocka_unit_test(file_limit_is_no_signal),
