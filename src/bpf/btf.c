@@ -5,6 +5,7 @@
  *	DATASEC ".maps" -> VAR, named as the map -> STRUCT -> a member for each attribute:
  *	__uint(name, n)	 PTR -> ARRAY of n elements
  *	__type(name, t)	 PTR -> t, of which the size counts
+ *	__array(values, t)  ARRAY of PTR -> STRUCT, those in a map of maps, or -> FUNC_PROTO
  *
  * BTF says what, the symbol of the variable's name says where. libbpf reads the format but
  * takes type numbers and names on trust: each pointer that it gives is checked, and each
@@ -162,6 +163,7 @@ static const struct attribute {
 	{"value_size", offsetof(struct pp_bpf_map_info, value_size), read_uint},
 	{"max_entries", offsetof(struct pp_bpf_map_info, max_entries), read_uint},
 	{"map_flags", offsetof(struct pp_bpf_map_info, flags), read_uint},
+	{"map_extra", offsetof(struct pp_bpf_map_info, extra), read_uint}, /* its low word */
 	{"key", offsetof(struct pp_bpf_map_info, key_size), read_size},
 	{"value", offsetof(struct pp_bpf_map_info, value_size), read_size},
 };
@@ -185,8 +187,6 @@ static int read_member(const struct reader *reader, const struct btf_member *mem
 
 	if (!name)
 		return refuse(reader, -ENOEXEC, "a member has no name");
-	if (!strcmp(name, "values"))
-		return refuse(reader, -ENOTSUP, "initial values are not supported");
 	if (!attribute)
 		return 0;
 	if (attribute->read(reader, member, &value))
@@ -196,6 +196,58 @@ static int read_member(const struct reader *reader, const struct btf_member *mem
 		return refuse(reader, -ENOEXEC, "'%s' is %u, but was %u", name, value, *field);
 	*field = value;
 	return 0;
+}
+
+static int read_members(const struct reader *reader, const struct btf_type *def,
+			struct pp_bpf_map_info *info)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < btf_vlen(def) && !err; i++)
+		err = read_member(reader, &btf_members(def)[i], info);
+	return err;
+}
+
+/* What the elements of "values" point to, or NULL. */
+static const struct btf_type *value_type(const struct reader *reader,
+					 const struct btf_member *member)
+{
+	const struct btf_type *type = resolve(reader->btf, member->type);
+
+	type = type && btf_is_array(type) ? resolve(reader->btf, btf_array(type)->type) : NULL;
+	return type && btf_is_ptr(type) ? resolve(reader->btf, type->type) : NULL;
+}
+
+/* Initial values, of which relocations say what they are; and what maps of maps are for. */
+static int read_values(const struct reader *reader, const struct btf_type *def, uint32_t i,
+		       struct pp_bpf_map *map)
+{
+	const struct btf_type *type = value_type(reader, &btf_members(def)[i]);
+
+	map->values_at = btf_member_bit_offset(def, i) / 8;
+	if (type && btf_is_func_proto(type))
+		return 0;
+	if (!type || !btf_is_struct(type))
+		return refuse(reader, -ENOEXEC, "malformed member 'values'");
+	map->has_inner = true;
+	return read_members(reader, type, &map->inner);
+}
+
+/* Values that are maps or programs have four bytes, whether that is said or not. */
+static int read_def(const struct reader *reader, const struct btf_type *def, struct pp_bpf_map *map)
+{
+	int err = read_members(reader, def, &map->info);
+
+	for (uint32_t i = 0; i < btf_vlen(def) && !err; i++) {
+		const char *name = btf__name_by_offset(reader->btf, btf_members(def)[i].name_off);
+
+		if (strcmp(name, "values") != 0)
+			continue;
+		err = read_values(reader, def, i, map);
+		if (!map->info.value_size)
+			map->info.value_size = sizeof(uint32_t);
+	}
+	return err;
 }
 
 static const struct elf_symbol *find_symbol(const struct reader *reader, const char *name)
@@ -218,6 +270,7 @@ static int read_map(struct reader *reader, uint32_t var_id)
 		var && btf_is_var(var) ? resolve(reader->btf, var->type) : NULL;
 	struct pp_bpf_map map = {.name = name, .section = reader->section};
 	const struct elf_symbol *symbol;
+	int err;
 
 	reader->map = name ? name : "?";
 	if (!name || !def || !btf_is_struct(def))
@@ -227,12 +280,9 @@ static int read_map(struct reader *reader, uint32_t var_id)
 	if (!symbol)
 		return refuse(reader, -ENOEXEC, "no symbol of this name");
 	map.offset = symbol->value;
-	for (uint32_t i = 0; i < btf_vlen(def); i++) {
-		int err = read_member(reader, &btf_members(def)[i], &map.info);
-
-		if (err)
-			return err;
-	}
+	err = read_def(reader, def, &map);
+	if (err)
+		return err;
 	return object_add_map(reader->object, &map);
 }
 

@@ -278,6 +278,8 @@ static int make(struct pp_bpf_object *object, const struct native_for *native)
 	if (!err)
 		err = fill_data(object);
 	if (!err)
+		err = reloc_maps(object);
+	if (!err)
 		err = decode_code(object);
 	if (!err)
 		err = resolve(object);
@@ -305,7 +307,11 @@ static int load(struct pp_bpf_object *object, const struct native_for *native)
 {
 	int err = make(object, native);
 
+	object->loaded = !err;
+	if (!err)
+		err = reloc_progs(object);
 	if (err) {
+		object->loaded = false;
 		load_undo(object);
 		return err;
 	}
@@ -313,7 +319,6 @@ static int load(struct pp_bpf_object *object, const struct native_for *native)
 	free(object->registered); /* the unit has those it calls */
 	object->registered = NULL;
 	object->nregistered = 0;
-	object->loaded = true;
 	return 0;
 }
 

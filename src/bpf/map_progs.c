@@ -67,7 +67,8 @@ static void progs_destroy(struct map *map)
 	free(map->slots);
 }
 
-int map_set_prog(struct map *map, const void *key, const struct pp_bpf_prog *prog, uint64_t flags)
+static int set_locked(struct map *map, const void *key, const struct pp_bpf_prog *prog,
+		      uint64_t flags)
 {
 	void **slot;
 
@@ -80,13 +81,12 @@ int map_set_prog(struct map *map, const void *key, const struct pp_bpf_prog *pro
 	return 0;
 }
 
-static int set_prog(struct map *map, const void *key, const struct pp_bpf_prog *prog,
-		    uint64_t flags)
+int map_set_prog(struct map *map, const void *key, const struct pp_bpf_prog *prog, uint64_t flags)
 {
 	int err;
 
 	map_lock_take(&lock);
-	err = map_set_prog(map, key, prog, flags);
+	err = set_locked(map, key, prog, flags);
 	map_lock_give(&lock);
 	return err;
 }
@@ -96,7 +96,7 @@ int pp_bpf_map_set_prog(struct pp_bpf_map *map, const void *key, const struct pp
 {
 	int err = map_host_enter(map, MAP_WRITE);
 
-	return err ? err : map_host_leave(set_prog(map->core, key, prog, flags));
+	return err ? err : map_host_leave(map_set_prog(map->core, key, prog, flags));
 }
 
 static int get_prog(const struct map *map, const void *key, const struct pp_bpf_prog **prog)

@@ -126,11 +126,15 @@ int legacy_maps(struct pp_bpf_object *object, uint32_t section);
 /*
  * reloc_code - apply the relocations of code sections to a copy of source.slots
  * reloc_data - those of data sections to the maps' values; the maps exist
+ * reloc_maps, reloc_progs - put maps and programs in maps whose definitions say so; the maps exist,
+ *	and for programs the object is loaded
  *
  * Return: 0, -ENOEXEC (bad relocation), -ENOENT (no such helper), -ENOTSUP.
  */
 int reloc_code(const struct pp_bpf_object *object, uint8_t *slots);
 int reloc_data(const struct pp_bpf_object *object);
+int reloc_maps(const struct pp_bpf_object *object);
+int reloc_progs(const struct pp_bpf_object *object);
 
 /* load_undo - free all that loading made; the object is as it was when opened */
 void load_undo(struct pp_bpf_object *object);

@@ -4,7 +4,8 @@
  *
  *	R_BPF_64_64	64-bit load of the address of a map, of a function, or of a byte of data
  *	R_BPF_64_32	call of a function, by its symbol or its section's; of a helper, by name
- *	R_BPF_64_ABS64	address of a byte of data, of a function, or of a map, in data
+ *	R_BPF_64_ABS64	address of a byte of data, of a function, or of a map, in data; of a map or
+ *			program that is an initial value of a map, in .maps
  *
  * Code gets map and function numbers here, which decode and load.c turn into addresses, so
  * that listings can name them; data gets the addresses themselves. Addends are in place.
@@ -20,6 +21,7 @@
 #include <string.h>
 
 #include "bpf/helper.h"
+#include "bpf/map_slots.h"
 #include "bpf/slot.h"
 
 /* llvm/BinaryFormat/ELFRelocs/BPF.def; libelf's header has older numbers. */
@@ -298,6 +300,8 @@ static int relocate_data(const struct site *site, void *unused)
 	(void)unused;
 	if (site->reloc.type != RELOC_64_ABS64)
 		return refuse(site, -ENOEXEC, "unknown type");
+	if (in->reused)
+		return 0; /* it has the addresses of the object that made it */
 	at = map_value_address(in->core, site->reloc.offset);
 	if (!at || in->info.value_size - site->reloc.offset < sizeof(value))
 		return refuse(site, -ENOEXEC, "less than 8 bytes of data");
@@ -309,6 +313,94 @@ static int relocate_data(const struct site *site, void *unused)
 	memcpy(at, &value, sizeof(value));
 	return 0;
 }
+
+/* ---- initial values ---- */
+
+/* The map whose definition a place in .maps belongs to, and the index there; or NULL. */
+static struct pp_bpf_map *outer_map(const struct site *site, uint32_t *index)
+{
+	const struct pp_bpf_object *object = site->object;
+	struct pp_bpf_map *outer = NULL;
+	uint64_t at;
+
+	for (uint32_t i = 0; i < object->nmaps; i++) {
+		struct pp_bpf_map *map = &object->maps[i];
+
+		if (map->section == site->target && map->offset <= site->reloc.offset)
+			outer = map;
+	}
+	if (!outer || !outer->values_at)
+		return NULL;
+	at = site->reloc.offset - outer->offset - outer->values_at;
+	*index = (uint32_t)(at / sizeof(uint64_t));
+	return at % sizeof(uint64_t) || at / sizeof(uint64_t) >= outer->info.max_entries ? NULL
+											 : outer;
+}
+
+static const struct pp_bpf_prog *prog_at(const struct site *site, int64_t addend)
+{
+	const struct pp_bpf_object *object = site->object;
+	uint32_t pc;
+
+	if (find_slot(site, addend, &pc))
+		return NULL;
+	for (uint32_t i = 0; i < object->nprogs; i++) {
+		if (object->funcs[object->progs[i].func].pc == pc)
+			return &object->progs[i];
+	}
+	return NULL;
+}
+
+static int put_prog(const struct site *site, struct pp_bpf_map *outer, uint32_t index,
+		    int64_t addend)
+{
+	const struct pp_bpf_prog *prog = prog_at(site, addend);
+
+	if (!prog)
+		return refuse(site, -ENOEXEC, "it is no program");
+	return map_set_prog(outer->core, &index, prog, MAP_ANY);
+}
+
+static int put_map(const struct site *site, struct pp_bpf_map *outer, uint32_t index,
+		   int64_t addend)
+{
+	struct pp_bpf_map *inner = NULL;
+	uint64_t offset;
+	int err = find_map(site, addend, &inner, &offset);
+
+	if (err)
+		return err;
+	err = map_set_map(outer->core, &index, inner->core, MAP_ANY);
+	if (err)
+		return refuse(site, err == -ENOMEM ? err : -ENOEXEC,
+			      "map '%s' cannot be in map '%s': %s", inner->name, outer->name,
+			      strerror(-err));
+	return 0;
+}
+
+/* @kind: of what is put in now: PLACE_MAPS or PLACE_CODE */
+static int relocate_values(const struct site *site, void *kind)
+{
+	const struct elf_section *section = &site->object->source.elf.sections[site->target];
+	uint32_t index = 0;
+	struct pp_bpf_map *outer = outer_map(site, &index);
+	int64_t addend = 0;
+
+	if (place_of(site).kind != *(const enum place_kind *)kind)
+		return place_of(site).kind == PLACE_NONE ? refuse_nowhere(site) : 0;
+	if (site->reloc.type != RELOC_64_ABS64)
+		return refuse(site, -ENOEXEC, "unknown type");
+	if (!outer || outer->info.key_size != sizeof(index) || !section->data ||
+	    section->size < sizeof(addend) || section->size - sizeof(addend) < site->reloc.offset)
+		return refuse(site, -ENOEXEC, "no initial value of a map is there");
+	if (outer->reused)
+		return 0;
+	memcpy(&addend, section->data + site->reloc.offset, sizeof(addend));
+	return place_of(site).kind == PLACE_CODE ? put_prog(site, outer, index, addend)
+						 : put_map(site, outer, index, addend);
+}
+
+/* ---- all of them ---- */
 
 /* Hand each relocation of a table to @apply. */
 static int apply_table(const struct pp_bpf_object *object, uint32_t table,
@@ -365,4 +457,18 @@ int reloc_code(const struct pp_bpf_object *object, uint8_t *slots)
 int reloc_data(const struct pp_bpf_object *object)
 {
 	return apply_all(object, PLACE_DATA, relocate_data, NULL);
+}
+
+int reloc_maps(const struct pp_bpf_object *object)
+{
+	enum place_kind kind = PLACE_MAPS;
+
+	return apply_all(object, PLACE_MAPS, relocate_values, &kind);
+}
+
+int reloc_progs(const struct pp_bpf_object *object)
+{
+	enum place_kind kind = PLACE_CODE;
+
+	return apply_all(object, PLACE_MAPS, relocate_values, &kind);
 }

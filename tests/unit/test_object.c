@@ -392,7 +392,7 @@ static const struct refusal {
 	{"MAP_TYPE", 0, -ENOTSUP, {"traces", "type 7"}},
 	{"MAP_SIZES", 0, -ENOEXEC, {"wide", "key 8"}},
 	{"MAP_CONFLICT", -ENOEXEC, 0, {"twofold", "key_size", ".maps"}},
-	{"MAP_VALUES", -ENOTSUP, 0, {"jumps", ".maps"}},
+	{"MAP_VALUES", 0, -ENOEXEC, {".text", ".maps", "no program"}},
 	{"NO_HELPER_NAME", 0, -ENOENT, {"nobody_has_this", "'tc' +0x8", "that nothing defines"}},
 	{"NO_HELPER_ID", 0, -ENOENT, {"9999", "'tc' +0x8", "no such helper"}},
 	{"EXTERN_VARIABLE", 0, -ENOTSUP, {"elsewhere", "'tc' +0x0"}},

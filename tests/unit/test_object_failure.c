@@ -16,6 +16,8 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *at, size_t size);
 void *__real_reallocarray(void *at, size_t count, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *at, size_t size);
@@ -44,6 +46,11 @@ void *__wrap_realloc(void *at, size_t size)
 void *__wrap_reallocarray(void *at, size_t count, size_t size)
 {
 	return fails() ? NULL : __real_reallocarray(at, count, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return fails() ? NULL : __real_aligned_alloc(align, size);
 }
 
 /* More than any object here needs; the loops end when nothing fails any more. */
@@ -113,6 +120,7 @@ static void every_allocation_of_opening_may_fail(void **state)
 	opening("whole");
 	opening("plain");
 	opening("many");
+	opening("maps");
 }
 
 static void every_allocation_of_loading_may_fail(void **state)
@@ -124,7 +132,83 @@ static void every_allocation_of_loading_may_fail(void **state)
 	loading("whole", heap);
 	loading("plain", heap);
 	loading("many", heap);
+	loading("maps", heap);
 	pp_heap_free(heap);
+}
+
+/* Types with what each of them wants: key, value, entries, flags. */
+static const struct pp_bpf_map_info kinds[] = {
+	{1, 4, 8, 4, 0, 0},  {1, 4, 8, 4, 1, 0},     {2, 4, 8, 4, 0, 0},  {3, 4, 4, 4, 0, 0},
+	{5, 4, 8, 4, 0, 0},  {6, 4, 8, 4, 0, 0},     {9, 4, 8, 4, 0, 0},  {10, 4, 8, 4, 0, 0},
+	{11, 8, 8, 4, 1, 0}, {12, 4, 4, 4, 0, 0},    {13, 4, 4, 4, 0, 0}, {22, 0, 8, 4, 0, 0},
+	{23, 0, 8, 4, 0, 0}, {27, 0, 0, 4096, 0, 0}, {30, 0, 8, 4, 0, 0},
+};
+
+static void make_map(const struct pp_bpf_map_info *info, const struct pp_bpf_map *array)
+{
+	bool of_maps = info->type == 12 || info->type == 13;
+	struct pp_bpf_map *map;
+	int err = -ENOMEM;
+	unsigned int n;
+
+	for (n = 1; n < MAX_ALLOCATIONS && err; n++) {
+		until_failure = n;
+		err = pp_bpf_map_new("map", info, of_maps ? array : NULL, &map);
+		until_failure = 0;
+		assert_true(!err || err == -ENOMEM);
+	}
+	assert_int_equal(err, 0);
+	assert_true(n > 2);
+	pp_bpf_map_free(map);
+}
+
+static void every_allocation_of_maps_may_fail(void **state)
+{
+	const struct pp_bpf_map_info info = {2, 4, 8, 4, 0, 0};
+	struct pp_bpf_map *array;
+
+	(void)state;
+	assert_int_equal(pp_bpf_map_new("array", &info, NULL, &array), 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		make_map(&kinds[i], array);
+	pp_bpf_map_free(array);
+}
+
+/* A map without preallocation takes memory as it grows: what was refused can be done later. */
+static void every_allocation_of_elements_may_fail(void **state)
+{
+	const struct pp_bpf_map_info info = {1, 4, 40000, 4, 1, 0};
+	static uint8_t value[40000];
+	struct pp_bpf_map *map;
+
+	(void)state;
+	assert_int_equal(pp_bpf_map_new("map", &info, NULL, &map), 0);
+	for (uint32_t key = 0; key < 4; key++) {
+		until_failure = 1;
+		if (pp_bpf_map_update(map, &key, value, 0) == -ENOMEM)
+			assert_int_equal(until_failure, 0);
+		until_failure = 0;
+		assert_int_equal(pp_bpf_map_update(map, &key, value, 0), 0);
+	}
+	pp_bpf_map_free(map);
+}
+
+static void every_allocation_of_handles_may_fail(void **state)
+{
+	const struct pp_bpf_map_info info = {27, 0, 0, 4096, 0, 0};
+	struct pp_bpf_map *map, *handle;
+	struct pp_bpf_ring *ring;
+
+	(void)state;
+	assert_int_equal(pp_bpf_map_new("ring", &info, NULL, &map), 0);
+	until_failure = 1;
+	assert_int_equal(pp_bpf_map_share(map, &handle), -ENOMEM);
+	until_failure = 1;
+	assert_int_equal(pp_bpf_ring_new(map, NULL, NULL, &ring), -ENOMEM);
+	until_failure = 0;
+	assert_int_equal(pp_bpf_ring_new(map, NULL, NULL, &ring), 0);
+	pp_bpf_ring_free(ring);
+	pp_bpf_map_free(map);
 }
 
 static void ignore_line(void *ctx, const struct pp_bpf_line *line)
@@ -195,6 +279,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_allocation_of_opening_may_fail),
 		cmocka_unit_test(every_allocation_of_loading_may_fail),
+		cmocka_unit_test(every_allocation_of_maps_may_fail),
+		cmocka_unit_test(every_allocation_of_elements_may_fail),
+		cmocka_unit_test(every_allocation_of_handles_may_fail),
 		cmocka_unit_test(every_allocation_of_the_rest_may_fail),
 		cmocka_unit_test(updates_may_fail),
 	};
