@@ -13,6 +13,7 @@
 
 #include "bpf/calls.h"
 #include "bpf/helper.h"
+#include "bpf/inline.h"
 #include "bpf/prog.h"
 #include "bpf/stand_in.h"
 
@@ -283,6 +284,8 @@ static int make(struct pp_bpf_object *object, const struct native_for *native)
 		err = decode_code(object);
 	if (!err)
 		err = resolve(object);
+	if (!err)
+		err = inline_lookups(object);
 	if (!err)
 		err = calls_check(&object->unit, &object->log);
 	if (!err)

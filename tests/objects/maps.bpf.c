@@ -138,6 +138,47 @@ int use_array(void *ctx)
 	return *found;
 }
 
+struct odd {
+	__u32 words[5];
+};
+
+MAP(odds, BPF_MAP_TYPE_ARRAY, 3, __u32, struct odd);
+
+/* Values of 20 bytes: each found where it was put, and none past the last. */
+SEC("test")
+int use_odds(void *ctx)
+{
+	volatile __u32 keys[5] = {0, 1, 2, 3, 0xffffffff};
+	int digits = 0;
+
+	for (int i = 0; i < 5; i++) {
+		__u32 key = keys[i];
+		struct odd *odd = bpf_map_lookup_elem(&odds, &key);
+
+		if (odd)
+			odd->words[4] = key + 1;
+		digits += !odd * 1000;
+	}
+	for (int i = 0; i < 3; i++) {
+		__u32 key = keys[i];
+		struct odd *odd = bpf_map_lookup_elem(&odds, &key);
+
+		digits += odd ? (int)odd->words[4] << 2 * i : -1;
+	}
+	return digits;
+}
+
+/* Which map it is, is not known at load. */
+SEC("test")
+int use_either(void *ctx, __u64 len)
+{
+	void *map = len > 4 ? (void *)&first : (void *)&second;
+	__u32 key = 1;
+	__u64 *value = bpf_map_lookup_elem(map, &key);
+
+	return value ? *value + 1 : -1;
+}
+
 SEC("test")
 int use_percpu_array(void *ctx)
 {

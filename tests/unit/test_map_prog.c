@@ -9,14 +9,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bpf/helper_map.h"
+#include "bpf/object.h"
+
 static const struct expected {
 	const char *name;
 	uint64_t result;
 } expected[] = {
-	{"use_hash", 15},        {"use_lru", 15},        {"use_percpu_hash", 15}, {"use_array", 42},
-	{"use_percpu_array", 9}, {"use_queue", 123},     {"use_stack", 321},      {"use_bloom", 3},
-	{"use_routes", 2408},    {"use_outer_array", 7}, {"use_outer_hash", 8},   {"use_ring", 72},
-	{"use_for_each", 551},
+	{"use_hash", 15},        {"use_lru", 15},
+	{"use_percpu_hash", 15}, {"use_array", 42},
+	{"use_percpu_array", 9}, {"use_queue", 123},
+	{"use_stack", 321},      {"use_bloom", 3},
+	{"use_routes", 2408},    {"use_outer_array", 7},
+	{"use_outer_hash", 8},   {"use_ring", 72},
+	{"use_for_each", 551},   {"use_odds", 2000 + 1 + (2 << 2) + (3 << 4)},
 };
 
 static struct pp_bpf_object *load_maps(void)
@@ -47,6 +53,36 @@ static void every_kind_works_on_both_engines(void **state)
 		}
 		pp_bpf_close(object);
 	}
+}
+
+/* Calls of the helper that are left in a program. */
+static uint32_t count_lookups(struct pp_bpf_object *object, const char *name)
+{
+	const struct unit *unit = &object->unit;
+	const struct func *func = &unit->funcs[pp_bpf_prog_by_name(object, name)->func];
+	uint32_t count = 0;
+
+	for (uint32_t i = func->start; i < func->end; i++)
+		count += unit->ins[i].kind == INSN_HELPER &&
+			 unit->helpers[unit->ins[i].target].id == HELPER_MAP_LOOKUP;
+	return count;
+}
+
+static void lookups_in_arrays_are_inlined_where_the_map_is_known(void **state)
+{
+	struct pp_bpf_object *object = load_maps();
+	uint8_t data[8] = {0};
+
+	(void)state;
+	assert_int_equal(count_lookups(object, "use_array"), 0);
+	assert_int_equal(count_lookups(object, "use_odds"), 0);
+	assert_int_equal(count_lookups(object, "use_either"), 1);
+	assert_true(count_lookups(object, "use_hash") > 0);
+	assert_true(count_lookups(object, "use_percpu_array") > 0);
+	assert_int_equal(object_run(object, "use_either", data, 8), 0 + 1);
+	assert_int_equal(object_run(object, "use_either", data, 4), 7 + 1);
+	assert_int_equal(object_interpret(object, "use_either", data, 4), 7 + 1);
+	pp_bpf_close(object);
 }
 
 static void definitions_may_have_initial_values(void **state)
@@ -324,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_works_on_both_engines),
+		cmocka_unit_test(lookups_in_arrays_are_inlined_where_the_map_is_known),
 		cmocka_unit_test(definitions_may_have_initial_values),
 		cmocka_unit_test(a_map_of_maps_wants_its_like),
 		cmocka_unit_test(objects_share_maps_by_name),
