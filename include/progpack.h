@@ -16,7 +16,7 @@
  *
  * After fork() parent and child both go on with the heap, and neither sees what the other does. A
  * child that was made without pthread_atfork() handlers (a raw system call) may run an alias heap's
- * code, but calls that write are -EPERM; docs/heap.md says what libc's malloc does to such a child.
+ * code, but calls that write are -EPERM. Neither kind of heap uses libc's malloc() in such a child.
  */
 #ifndef PROGPACK_H
 #define PROGPACK_H

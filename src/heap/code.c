@@ -46,10 +46,8 @@ static int alloc(struct pp_heap *heap, size_t size, size_t align, struct name *n
 {
 	size_t chunks = to_chunks(size);
 	struct staging *staging;
-	int err = heap_enter_writing(heap);
+	int err;
 
-	if (err)
-		return err;
 	if (!size)
 		return code_refuse(heap, -EINVAL, "pp_alloc", "a block of no bytes");
 	if (chunks > index_chunks(&heap->index))
@@ -68,16 +66,22 @@ static int alloc(struct pp_heap *heap, size_t size, size_t align, struct name *n
 
 int pp_alloc(struct pp_heap *heap, size_t size, struct pp_code *code)
 {
-	return alloc(heap, size, 1, NULL, code);
+	int err = heap_enter_writing(heap);
+
+	return err ? err : alloc(heap, size, 1, NULL, code);
 }
 
 static int alloc_named(struct pp_heap *heap, size_t size, const struct pp_block_opts *opts,
 		       struct pp_code *code)
 {
-	struct name *name = opts->name ? name_new(opts->name) : NULL;
 	size_t align = opts->align > PP_CHUNK ? opts->align / PP_CHUNK : 1;
-	int err;
+	struct name *name = NULL;
+	int err = heap_enter_writing(heap);
 
+	if (err)
+		return err;
+	if (opts->name)
+		name = name_new(opts->name);
 	if (opts->name && !name)
 		return refuse_alloc(heap, -ENOMEM);
 	err = alloc(heap, size, align, name, code);
@@ -138,7 +142,7 @@ void code_give_open(struct pp_heap *heap, struct shard *shard, struct staging *s
 	shard->counts.open--;
 }
 
-/* Names are free()d, so a buffer that has one is not kept. */
+/* Names come and go, so a buffer that has one is not kept. */
 void code_end(struct shard *shard, struct staging *staging, struct staging **list)
 {
 	if (!staging->name && staging_keep(&shard->open, staging))

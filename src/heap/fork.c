@@ -3,6 +3,7 @@
 
 #include "heap/heap.h"
 #include "heap/pack.h"
+#include "heap/room.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -152,6 +153,7 @@ static void revive(struct pp_heap *heap)
 		fork->lost = true;
 		return;
 	}
+	room_check_libc();
 	rebuild_indices(heap);
 	heap_recount(heap); /* packs come and go without the lock */
 	renew_locks(heap);
@@ -231,6 +233,7 @@ static void after_fork_in_child(void)
 {
 	struct log_held held;
 
+	room_trust_libc();
 	log_hold(&held);
 	for (struct pp_heap *heap = all; heap; heap = heap->fork.next) {
 		unlock_heap(heap);
@@ -246,6 +249,7 @@ static void after_fork_in_child(void)
 
 static void install_handlers(void)
 {
+	room_trust_libc();
 	(void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -265,8 +269,8 @@ int fork_init(struct pp_heap *heap)
 	if (!os_map_wiped(&page))
 		heap->fork.alive = page;
 	declare_alive(heap);
+	pthread_once(&once, install_handlers);
 	if (!(heap->mem.flags & PP_NOFORK)) {
-		pthread_once(&once, install_handlers);
 		add_to_all(heap);
 		return 0;
 	}

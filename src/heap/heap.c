@@ -4,12 +4,12 @@
 
 #include "base/opts.h"
 #include "heap/pack.h"
+#include "heap/room.h"
 #include "os/cpu.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FLAGS (PP_SMALL_PAGES | PP_NOFORK | PP_SEAL | PP_WHOLE_PACKS)
@@ -62,11 +62,12 @@ static int reserve(struct pp_heap *heap, size_t packs, const void *anchor)
 	err = names_init(&heap->names, packs * PACK_CHUNKS);
 	if (err)
 		goto fini_index;
-	heap->mem.pack = calloc(packs, sizeof(*heap->mem.pack));
+	heap->mem.pack = room_new(ROOM_ALIGN, packs * sizeof(*heap->mem.pack));
 	if (!heap->mem.pack) {
 		err = -ENOMEM;
 		goto fini_names;
 	}
+	memset(heap->mem.pack, 0, packs * sizeof(*heap->mem.pack));
 	heap->mem.base = base;
 	heap->mem.size = packs * PACK_SIZE;
 	return 0;
@@ -97,7 +98,7 @@ static void unreserve(struct pp_heap *heap)
 {
 	if (!heap->fork.lost)
 		unmap_reservation(&heap->mem, &heap->index);
-	free(heap->mem.pack);
+	room_free(heap->mem.pack);
 	shard_fini_all(heap);
 	names_fini(&heap->names);
 	index_fini(&heap->index);
@@ -233,13 +234,14 @@ int pp_heap_new(const struct pp_opts *opts, struct pp_heap **out)
 	if (err)
 		return err;
 	log = log_of(&own);
-	heap = aligned_alloc(SHARD_ALIGN, sizeof(*heap));
+	room_check_libc();
+	heap = room_new(SHARD_ALIGN, sizeof(*heap));
 	if (!heap)
 		return log_error(&log, -ENOMEM, "no memory for a heap");
 	memset(heap, 0, sizeof(*heap));
 	err = heap_init(heap, &own);
 	if (err) {
-		free(heap);
+		room_free(heap);
 		return err;
 	}
 	*out = heap;
@@ -251,10 +253,11 @@ void pp_heap_free(struct pp_heap *heap)
 {
 	if (!heap)
 		return;
+	room_check_libc();
 	(void)heap_enter(heap);
 	fork_fini(heap);
 	unmap_all(heap);
-	free(heap);
+	room_free(heap);
 }
 
 int pp_lookup(const struct pp_heap *heap, const void *pc, struct pp_block *block)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/names.h"
 
+#include "heap/room.h"
 #include "os/os.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static size_t bytes(size_t lists)
@@ -48,7 +48,7 @@ void names_fini(struct names *names)
 struct name *name_new(const char *text)
 {
 	size_t size = strlen(text) + 1;
-	struct name *name = malloc(sizeof(*name) + size);
+	struct name *name = room_new(ROOM_ALIGN, sizeof(*name) + size);
 
 	if (name)
 		memcpy(name->text, text, size);
@@ -57,7 +57,7 @@ struct name *name_new(const char *text)
 
 void name_free(struct name *name)
 {
-	free(name);
+	room_free(name);
 }
 
 void names_put(struct names *names, size_t chunk, struct name *name)

@@ -2,8 +2,8 @@
 #include "heap/shard.h"
 
 #include "heap/heap.h"
+#include "heap/room.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -72,13 +72,13 @@ void shard_init_first(struct pp_heap *heap)
 /* NULL without memory. */
 static struct shard *shard_new(const struct pp_heap *heap, uint8_t id)
 {
-	struct shard *shard = aligned_alloc(SHARD_ALIGN, sizeof(*shard));
+	struct shard *shard = room_new(SHARD_ALIGN, sizeof(*shard));
 
 	if (!shard)
 		return NULL;
 	memset(shard, 0, sizeof(*shard));
 	if (index_share(&shard->index, &heap->index, id)) {
-		free(shard);
+		room_free(shard);
 		return NULL;
 	}
 	shard->names = names_share(&heap->names);
@@ -145,7 +145,7 @@ static void fini(struct pp_heap *heap, struct shard *shard)
 	if (shard == &heap->first)
 		return;
 	index_fini(&shard->index);
-	free(shard);
+	room_free(shard);
 }
 
 void shard_fini_all(struct pp_heap *heap)

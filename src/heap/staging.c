@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/staging.h"
 
+#include "heap/room.h"
 #include "os/cpu.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define GUARD 64u
@@ -28,7 +28,7 @@ struct staging *staging_new(size_t size)
 		return NULL;
 	kind = kind_of(size);
 	room = kind < STAGING_KINDS ? (size_t)ROOM_MIN << kind : size + GUARD;
-	staging = aligned_alloc(STAGING_ALIGN, sizeof(*staging) + room);
+	staging = room_new(STAGING_ALIGN, sizeof(*staging) + room);
 	if (staging) {
 		staging->size = size;
 		staging->room = room;
@@ -38,7 +38,7 @@ struct staging *staging_new(size_t size)
 
 void staging_free(struct staging *staging)
 {
-	free(staging);
+	room_free(staging);
 }
 
 struct staging *staging_reuse(struct staging_table *table, size_t size)
