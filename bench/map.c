@@ -232,7 +232,10 @@ static void say(void *ctx, const char *line)
 
 static int load(struct map_bench *bench)
 {
-	const struct pp_bpf_opts opts = {.size = sizeof(opts), .name = "map.bpf.o", .log = say};
+	const struct pp_bpf_opts opts = {.size = sizeof(opts),
+					 .name = "map.bpf.o",
+					 .flags = PP_BPF_TRUSTED,
+					 .log = say};
 	int err = pp_bpf_open_mem(map_elf, (size_t)(map_elf_end - map_elf), &opts, &bench->object);
 
 	return err ? err : pp_bpf_load(bench->object);

@@ -22,6 +22,7 @@ static int open_objects(struct stress *stress, struct stress_arm *arm)
 		const struct stress_object *o = &stress_objects[i % stress->group];
 		struct pp_bpf_opts opts = {.size = sizeof(opts),
 					   .name = o->name,
+					   .flags = PP_BPF_TRUSTED,
 					   .log = log_error_line};
 		int err = pp_bpf_open_mem(o->elf, o->size, &opts, &arm->objects[i]);
 

@@ -251,6 +251,7 @@ static int cycle(struct tag *tag, struct tag_arm *arm, uint32_t len)
 {
 	const struct pp_bpf_opts opts = {.size = sizeof(opts),
 					 .name = "tag",
+					 .flags = PP_BPF_TRUSTED,
 					 .log = log_error_line};
 	struct pp_bpf_object *object;
 	int err = pp_bpf_open_raw(tag->slots, (size_t)len * BPF_SLOT, &opts, &object);

@@ -9,8 +9,8 @@
  *	pp_bpf_close(obj);
  *
  * The programs of an object are one image: allocated once, finalized once. Numbers,
- * names and error values of maps and helpers are Linux's. Programs are trusted: they
- * have the memory rights of the process.
+ * names and error values of maps and helpers are Linux's. Programs are guarded: they touch
+ * what they are given, and nothing else, unless the caller says that they are trusted.
  *
  * Functions return 0 or -errno; what they give is written through pointers, on success
  * only. A failing call changes nothing. Those that open, register and load tell opts->log
@@ -53,6 +53,17 @@ typedef void (*pp_bpf_print_fn)(void *ctx, const char *text, size_t len);
  * and whoever installs a handler over ours must pass on what is not theirs.
  */
 #define PP_BPF_PROBE 0x4u
+/*
+ * Programs have the memory rights of the process, and pp_bpf_prog_entry() gives their functions.
+ *
+ * Without this and PP_BPF_PROBE programs are guarded: each access is checked, and one to what is
+ * not the program's own ends the run with -EFAULT and harms nothing. Its own are the frames of its
+ * functions, r2 bytes from r1 on, the values of its object's maps, what pp_bpf_allow() names and,
+ * to be read, the packet that r1 tells of when the run begins, if it loads from packets. The same
+ * goes for memory that it gives to built-in helpers; the host's helpers are trusted. As with
+ * PP_BPF_PROBE, SIGSEGV and SIGBUS are handled, for memory that was allowed and has gone.
+ */
+#define PP_BPF_TRUSTED 0x8u
 
 /*
  * struct pp_bpf_opts - what the open functions may be told; zero means the default
@@ -63,6 +74,9 @@ typedef void (*pp_bpf_print_fn)(void *ctx, const char *text, size_t len);
  * @print: receives what bpf_trace_printk() prints; default: dropped
  * @maps: @nmaps maps that the object uses instead of making its own of the same names, if their
  *	definitions are the same (pp_bpf_map_reuse()); used at once
+ * @budget: instructions that a run may take, then it ends with -ETIME; default: any number. They
+ *	are taken by the straight line: a run ends before the first that the rest does not cover,
+ *	on every engine the same.
  */
 struct pp_bpf_opts {
 	size_t size;
@@ -75,6 +89,7 @@ struct pp_bpf_opts {
 	void *print_ctx;
 	struct pp_bpf_map *const *maps;
 	size_t nmaps;
+	uint64_t budget;
 };
 
 /*
@@ -108,6 +123,16 @@ PP_MUST_USE int pp_bpf_open_raw(const void *insns, size_t size, const struct pp_
  */
 PP_MUST_USE int pp_bpf_register(struct pp_bpf_object *object, uint32_t id, const char *name,
 				unsigned int nargs, pp_bpf_helper_fn fn);
+
+/*
+ * pp_bpf_allow - let guarded programs use memory of the host's, before pp_bpf_load()
+ * @flags: 0 (to read) or PP_BPF_WRITABLE
+ *
+ * Return: 0, -EINVAL (no memory, flags), -EBUSY (loaded already), -ENOMEM.
+ */
+#define PP_BPF_WRITABLE 0x1u
+PP_MUST_USE int pp_bpf_allow(struct pp_bpf_object *object, const void *base, size_t size,
+			     unsigned int flags);
 
 /*
  * pp_bpf_load - create maps, relocate, decode, check, compile
@@ -154,7 +179,8 @@ struct pp_bpf_packet {
  * read-side sections. Once in a thousand or so elements that leave tries and hash maps with
  * BPF_F_NO_PREALLOC, whoever ends a section or calls a map function waits for the runs of other
  * threads, so that the places of these elements can be used again.
- * Return: 0, -EINVAL (not loaded).
+ * Return: 0, -EINVAL (not loaded), -EFAULT (a guarded program's bad access), -ETIME (budget),
+ * -ELOOP (functions that helpers call nest more than 8 deep).
  */
 PP_MUST_USE int pp_bpf_run(const struct pp_bpf_prog *prog, void *data, size_t len,
 			   uint64_t *result);
@@ -162,7 +188,22 @@ PP_MUST_USE int pp_bpf_interpret(const struct pp_bpf_prog *prog, void *data, siz
 				 uint64_t *result);
 
 /*
- * pp_bpf_prog_entry - the native function of a loaded program, or NULL
+ * struct pp_bpf_stop - where a run ended with -EFAULT or -ETIME
+ * @function, @section: the object's names; @pc: the instruction's slot, counted in the section
+ * @address: what was accessed; 0 for -ETIME, and where the machine does not say
+ */
+struct pp_bpf_stop {
+	const char *function, *section;
+	uint32_t pc;
+	uint64_t address;
+};
+
+/* pp_bpf_run_stop - as pp_bpf_run(); @stop is set on -EFAULT and -ETIME only */
+PP_MUST_USE int pp_bpf_run_stop(const struct pp_bpf_prog *prog, void *data, size_t len,
+				uint64_t *result, struct pp_bpf_stop *stop);
+
+/*
+ * pp_bpf_prog_entry - the native function of a program that is trusted without a budget, or NULL
  *
  * For callers who cannot afford pp_bpf_run(): put pp_bpf_enter() and pp_bpf_leave() around
  * one or many calls, in each thread, and leave soon: pp_bpf_close() waits for it.

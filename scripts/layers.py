@@ -26,7 +26,7 @@ ALLOWED = {
     "prog": {"base", "fault", "mirror", "insn", "verify", "jit", "public"},
     "tools": {"base", "os", "fault", "insn", "verify", "jit", "prog", "public"},
 }
-INSN_FILES = {"insn", "slot", "decode", "calls", "flow", "disasm", "interp", "access", "packet"}
+INSN_FILES = {"insn", "slot", "decode", "calls", "flow", "disasm", "interp", "access", "guard", "packet"}
 ARCH_IF_FILES = {"src/os/cpu.c", "src/os/fault_arch.c", "src/jit/host.c"}
 ARCH_IF = re.compile(r"#\s*(?:el)?if.*__(?:x86_64|aarch64|riscv|i386|arm)")
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"](?:\.\./)*([^>"]+)[>"]')

@@ -362,7 +362,7 @@ static int load_and_dump(const struct settings *set, const struct bytes *file)
 		.name = input_name(set->file),
 		.raw = set->raw,
 		.hint = set->raw ? "leave out --raw" : "say --raw",
-		.flags = set->native ? PP_BPF_KEEP_LINES : PP_BPF_NO_JIT,
+		.flags = PP_BPF_TRUSTED | (set->native ? PP_BPF_KEEP_LINES : PP_BPF_NO_JIT),
 		.native = set->arch ? &native : NULL,
 	};
 	int err;

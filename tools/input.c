@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -159,4 +161,35 @@ int input_copy(const struct bytes *from, struct bytes *to)
 	memcpy(to->at, from->at, from->size);
 	to->size = from->size;
 	return 0;
+}
+
+int input_fill(struct bytes *bytes, size_t size)
+{
+	void *at;
+
+	if (bytes->size >= size)
+		return 0;
+	at = realloc(bytes->at, size);
+	if (!at) {
+		cli_error("%s", strerror(ENOMEM));
+		return -1;
+	}
+	bytes->at = at;
+	memset(bytes->at + bytes->size, 0, size - bytes->size);
+	bytes->size = size;
+	return 0;
+}
+
+int input_write(const char *path, const struct bytes *bytes)
+{
+	bool standard = strcmp(path, "-") == 0;
+	FILE *to = standard ? stdout : fopen(path, "wb");
+	bool failed = !to || (bytes->size && fwrite(bytes->at, bytes->size, 1, to) != 1);
+
+	if (to && !standard)
+		failed |= fclose(to) != 0;
+	if (!failed)
+		return 0;
+	cli_error("%s: %s", path, strerror(errno));
+	return -1;
 }

@@ -32,6 +32,12 @@ int input_hex(const char *what, const char *text, size_t len, struct bytes *byte
 /* input_copy - 0, or -1 after an error message */
 int input_copy(const struct bytes *from, struct bytes *to);
 
+/* input_fill - zeros behind what there is, up to @size bytes: 0, or -1 after an error message */
+int input_fill(struct bytes *bytes, size_t size);
+
+/* input_write - to a file, or to standard output for "-": 0, or -1 after an error message */
+int input_write(const char *path, const struct bytes *bytes);
+
 void input_free(struct bytes *bytes);
 
 #endif

@@ -79,6 +79,7 @@ static int open_and_load(const struct load_opts *opts, const struct bytes *file,
 		.heap = loaded->heap,
 		.name = opts->name,
 		.flags = opts->flags,
+		.budget = opts->budget,
 		.log = keep_reason,
 		.log_ctx = &loaded->reasons,
 		.print = print_text,
@@ -86,7 +87,7 @@ static int open_and_load(const struct load_opts *opts, const struct bytes *file,
 	int err = open_bytes(opts, file, &bpf, &loaded->object);
 
 	if (!err && opts->prepare)
-		err = opts->prepare(loaded->object);
+		err = opts->prepare(opts->prepare_ctx, loaded->object);
 	if (!err)
 		err = opts->native ? object_load_for(loaded->object, opts->native)
 				   : pp_bpf_load(loaded->object);

@@ -15,6 +15,7 @@
  * @hint: what to say to load a file of the other kind, "say --raw"
  * @flags: of struct pp_bpf_opts; with PP_BPF_NO_JIT no heap is made
  * @native: code for another machine than this, or NULL; no heap is made then
+ * @budget: of struct pp_bpf_opts
  * @prepare: called between opening and loading, or NULL; 0 or -errno
  */
 struct load_opts {
@@ -24,7 +25,9 @@ struct load_opts {
 	unsigned int flags;
 	enum pp_writer writer;
 	const struct native_for *native;
-	int (*prepare)(struct pp_bpf_object *object);
+	uint64_t budget;
+	int (*prepare)(void *ctx, struct pp_bpf_object *object);
+	void *prepare_ctx;
 };
 
 /*

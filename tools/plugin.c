@@ -61,8 +61,9 @@ static uint64_t suite_helper(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4,
 	return 1;
 }
 
-static int register_helper(struct pp_bpf_object *object)
+static int register_helper(void *ctx, struct pp_bpf_object *object)
 {
+	(void)ctx;
 	return pp_bpf_register(object, SUITE_HELPER, "conformance", 0, suite_helper);
 }
 

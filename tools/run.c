@@ -2,7 +2,7 @@
 /*
  * run.c - progpack run: execute the programs of an object, on either engine or on both
  *
- *	file -> load (once an engine) -> for each program: copy the data, run, report
+ *	file -> load (once an engine) -> for each program: copy the data, run (lanes.c), report
  *
  * Engines that are compared share nothing: each has its own object, so its own maps and
  * global variables, and its own copy of the data.
@@ -14,17 +14,19 @@
 
 #include "cli.h"
 #include "json.h"
+#include "lanes.h"
 #include "load.h"
-#include "progress.h"
 #include "tools.h"
+
+#define THREADS_MAX 1024
 
 enum engine { ENGINE_DEFAULT, ENGINE_JIT, ENGINE_INTERP, ENGINE_DIFF };
 
 struct settings {
-	const char *file, *prog, *mem, *data, *writer;
-	uint64_t repeat;
+	const char *file, *prog, *mem, *data, *ctx, *data_out, *writer;
+	uint64_t repeat, threads, budget;
 	int engine;
-	bool raw, json, probe;
+	bool raw, json, probe, trusted;
 };
 
 static const struct cli_option options[] = {
@@ -37,9 +39,23 @@ static const struct cli_option options[] = {
 	 "pairs. Default: no data, r1 = 0 and r2 = 0"},
 	{"--data", "FILE", CLI_TEXT, 0, offsetof(struct settings, data),
 	 "the data, from a file; - for standard input"},
+	{"--ctx", "FILE", CLI_TEXT, 0, offsetof(struct settings, ctx),
+	 "a context, from a file: r1 is its address and r2 its length. Its first 16\n"
+	 "bytes become address and length of the data, which is what programs that\n"
+	 "load from packets expect; a shorter one is filled up with zeros"},
+	{"--data-out", "FILE", CLI_TEXT, 0, offsetof(struct settings, data_out),
+	 "write the data as the last program left them; - for standard output. Of\n"
+	 "several threads, those of the first; with --diff, native code's"},
 	{"--repeat", "N", CLI_COUNT, 0, offsetof(struct settings, repeat),
 	 "run each program N times on the same copy of the data; default: 1, which\n"
 	 "shows the time of a cold run"},
+	{"--threads", "N", CLI_COUNT, THREADS_MAX, offsetof(struct settings, threads),
+	 "run each program N times --repeat in so many threads at once, each with its\n"
+	 "own copy of the data; maps are shared. Default: 1"},
+	{"--budget", "N", CLI_COUNT, 0, offsetof(struct settings, budget),
+	 "end a run that would take more than N instructions; default: none is ended"},
+	{"--trusted", NULL, CLI_SWITCH, 0, offsetof(struct settings, trusted),
+	 "do not check what programs access: they may do what this process may"},
 	{"--jit", NULL, CLI_PICK, ENGINE_JIT, offsetof(struct settings, engine),
 	 "run native code; the default where this machine has a JIT"},
 	{"--interp", NULL, CLI_PICK, ENGINE_INTERP, offsetof(struct settings, engine),
@@ -66,95 +82,80 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.name = "run",
 	.summary = "execute the programs of an eBPF object",
-	.synopsis = "FILE [--prog NAME] [--mem HEX | --data FILE] [--repeat N] [--probe]\n"
+	.synopsis = "FILE [--prog NAME] [--mem HEX | --data FILE] [--ctx FILE] [--data-out FILE]\n"
+		    "FILE [--repeat N] [--threads N] [--budget N] [--trusted | --probe]\n"
 		    "FILE [--jit | --interp | --diff] [--writer NAME] [--raw] [--json]",
 	.about =
 		"Loads all programs of FILE into one image and calls them with r1 = address of the\n"
 		"data and r2 = its length in bytes. Each program gets a fresh copy of the data. Prints\n"
 		"one line a program: name, result (r0) in hex, runs, nanoseconds per run over all of\n"
-		"them, engine. What programs print with bpf_trace_printk() goes to standard error.",
+		"them, engine. What programs print with bpf_trace_printk() goes to standard error.\n"
+		"Programs are guarded: one that accesses memory that is not its own ends, and where is\n"
+		"said on standard error.",
 	.options = options,
 	.examples =
 		"progpack run count.o\n"
 		"progpack run filter.o --prog ingress --data packet.bin --repeat 1000000\n"
 		"progpack run filter.o --mem '45 00 00 54' --diff\n"
 		"printf '\\267\\0\\0\\0\\7\\0\\0\\0\\225\\0\\0\\0\\0\\0\\0\\0' | progpack run --raw -",
-	.failure = "FILE cannot be read or loaded, or the engines differ",
+	.failure = "FILE cannot be read or loaded, a run ended early, or the engines differ",
 };
 
 /* struct run - everything that one call of the command works on */
 struct run {
 	struct settings set;
 	const char *name; /* of the file, in messages */
-	struct bytes file, data;
+	struct bytes file, data, ctx;
 	struct loaded jit, interp; /* one of them, or with --diff both */
+	struct lanes jit_lanes, interp_lanes;
 	enum pp_writer writer;
 	struct json json;
 	int name_width;
 	int status;
 };
 
-/* struct outcome - what a program did on one engine */
+/* What a program did on one engine: what there is to report, and the data of the first thread. */
 struct outcome {
-	struct bytes data;
-	uint64_t result;
-	double ns; /* per run */
+	const struct lane *lane;
+	const struct bytes *data;
 	bool native;
 };
 
-static void run_slice(const struct pp_bpf_prog *prog, const struct bytes *data, uint64_t runs,
-		      uint64_t *result)
+/* 0, or -1 after an error message */
+static int run_prog(const struct run *run, const struct pp_bpf_prog *prog, struct lanes *lanes,
+		    struct outcome *outcome)
 {
-	pp_bpf_entry_fn entry = pp_bpf_prog_entry(prog);
-
-	if (!entry) {
-		while (runs--)
-			(void)!pp_bpf_interpret(prog, data->at, data->size, result);
-		return;
-	}
-	pp_bpf_enter();
-	while (runs--)
-		*result = entry(data->at, data->size);
-	pp_bpf_leave();
+	outcome->native = pp_bpf_prog_native_size(prog);
+	outcome->data = &lanes->lane[0].data;
+	return lanes_run(lanes, prog, run->set.repeat, &outcome->lane);
 }
 
-/*
- * All runs, in slices that double from one run on until a slice takes 10 ms: the clock is read
- * seldom enough not to show, and progress is shown in time.
- */
-static double run_all(const struct pp_bpf_prog *prog, const struct bytes *data, uint64_t runs,
-		      uint64_t *result)
+static const char *reason(const struct lane *lane)
 {
-	struct progress progress;
-	uint64_t start, before, now, slice = 1, done = 0;
-
-	progress_start(&progress, pp_bpf_prog_name(prog), runs);
-	pp_bpf_enter(); /* a thread's first one registers it: not the program's time */
-	pp_bpf_leave();
-	start = now = clock_ns();
-	while (done < runs) {
-		if (slice > runs - done)
-			slice = runs - done;
-		run_slice(prog, data, slice, result);
-		done += slice;
-		before = now;
-		now = clock_ns();
-		if (now - before < 10000000u)
-			slice *= 2;
-		progress_show(&progress, done);
-	}
-	progress_end(&progress);
-	return (double)(now - start) / (double)runs;
+	return lane->err == -EFAULT ? "bad access" : "budget used up";
 }
 
-/* 0, or -1 after an error message; on success outcome->data is to be freed. */
-static int run_prog(const struct run *run, const struct pp_bpf_prog *prog, struct outcome *outcome)
+/* Functions of raw programs have no section. */
+static void put_stop(const struct run *run, const char *name, const struct outcome *outcome)
 {
-	*outcome = (struct outcome){.native = pp_bpf_prog_entry(prog) != NULL};
-	if (input_copy(&run->data, &outcome->data))
-		return -1;
-	outcome->ns = run_all(prog, &outcome->data, run->set.repeat, &outcome->result);
-	return 0;
+	const struct pp_bpf_stop *stop = &outcome->lane->stop;
+	const char *engine = outcome->native ? "jit" : "interp";
+	char address[32] = "";
+
+	if (outcome->lane->err == -EFAULT)
+		snprintf(address, sizeof(address), " to 0x%" PRIx64, stop->address);
+	cli_error("%s: %s: %s%s (%s), section '%s', insn %u (%s)", run->name, name,
+		  reason(outcome->lane), address, stop->function, stop->section, stop->pc, engine);
+}
+
+static void put_json_stop(struct run *run, const struct lane *lane)
+{
+	json_text(&run->json, "error", reason(lane));
+	json_text(&run->json, "function", lane->stop.function);
+	json_text(&run->json, "section", lane->stop.section);
+	json_count(&run->json, "insn", lane->stop.pc);
+	if (lane->err == -EFAULT)
+		json_hex(&run->json, "address", lane->stop.address);
 }
 
 static void put_json(struct run *run, const char *name, const struct outcome *first,
@@ -162,12 +163,15 @@ static void put_json(struct run *run, const char *name, const struct outcome *fi
 {
 	json_open(&run->json, NULL, '{');
 	json_text(&run->json, "name", name);
-	json_hex(&run->json, "result", first->result);
+	if (first->lane->err)
+		put_json_stop(run, first->lane);
+	else
+		json_hex(&run->json, "result", first->lane->result);
 	json_count(&run->json, "runs", run->set.repeat);
-	json_real(&run->json, "ns_per_run", first->ns, 1);
+	json_real(&run->json, "ns_per_run", first->lane->ns, 1);
 	json_text(&run->json, "engine", second ? "both" : first->native ? "jit" : "interp");
 	if (second) {
-		json_real(&run->json, "interp_ns_per_run", second->ns, 1);
+		json_real(&run->json, "interp_ns_per_run", second->lane->ns, 1);
 		json_bool(&run->json, "agree", agree);
 	}
 	json_close(&run->json, '}');
@@ -180,9 +184,9 @@ static void put_line(const struct run *run, const char *name, const struct outco
 
 	cli_put_text(stdout, name);
 	printf("%*s  0x%" PRIx64 "  %" PRIu64 " runs  %.1f ns/run  ", pad > 0 ? pad : 0, "",
-	       first->result, run->set.repeat, first->ns);
+	       first->lane->result, run->set.repeat, first->lane->ns);
 	if (second)
-		printf("%s (interp %.1f ns/run)\n", agree ? "both" : "differ", second->ns);
+		printf("%s (interp %.1f ns/run)\n", agree ? "both" : "differ", second->lane->ns);
 	else
 		puts(first->native ? "jit" : "interp");
 }
@@ -191,9 +195,15 @@ static void put_line(const struct run *run, const char *name, const struct outco
 static void report(struct run *run, const char *name, const struct outcome *first,
 		   const struct outcome *second, bool agree)
 {
+	if (first->lane->err)
+		put_stop(run, name, first);
+	if (second && second->lane->err)
+		put_stop(run, name, second);
+	if (first->lane->err || (second && second->lane->err))
+		run->status = CLI_FAILED;
 	if (run->set.json)
 		put_json(run, name, first, second, agree);
-	else
+	else if (!first->lane->err)
 		put_line(run, name, first, second, agree);
 }
 
@@ -215,25 +225,35 @@ static bool same_data(const struct run *run, const char *name, const struct byte
 	return !differ;
 }
 
+/* Where both ended, whatever was accessed: addresses of frames differ. */
+static bool same_end(const struct lane *jit, const struct lane *interp)
+{
+	if (jit->err != interp->err)
+		return false;
+	return jit->err ? jit->stop.pc == interp->stop.pc : jit->result == interp->result;
+}
+
 static bool same_outcome(const struct run *run, const char *name, const struct outcome *jit,
 			 const struct outcome *interp)
 {
-	bool same = jit->result == interp->result;
+	bool same = same_end(jit->lane, interp->lane);
 
-	if (!same)
+	if (!same && (jit->lane->err || interp->lane->err))
+		cli_error("%s: %s: the engines end differently", run->name, name);
+	else if (!same)
 		cli_error("%s: %s: results differ: 0x%" PRIx64 " by jit, 0x%" PRIx64 " by interp",
-			  run->name, name, jit->result, interp->result);
-	return same_data(run, name, &jit->data, &interp->data) && same;
+			  run->name, name, jit->lane->result, interp->lane->result);
+	return same_data(run, name, jit->data, interp->data) && same;
 }
 
 static int do_one(struct run *run, const struct pp_bpf_prog *prog)
 {
+	struct lanes *lanes = run->jit.object ? &run->jit_lanes : &run->interp_lanes;
 	struct outcome outcome;
 
-	if (run_prog(run, prog, &outcome))
+	if (run_prog(run, prog, lanes, &outcome))
 		return -1;
 	report(run, pp_bpf_prog_name(prog), &outcome, NULL, true);
-	input_free(&outcome.data);
 	return 0;
 }
 
@@ -243,18 +263,15 @@ static int do_both(struct run *run, const struct pp_bpf_prog *prog)
 	struct outcome jit, interp;
 	bool agree;
 
-	if (run_prog(run, prog, &jit))
+	if (run_prog(run, prog, &run->jit_lanes, &jit))
 		return -1;
-	if (run_prog(run, pp_bpf_prog_by_name(run->interp.object, name), &interp)) {
-		input_free(&jit.data);
+	if (run_prog(run, pp_bpf_prog_by_name(run->interp.object, name), &run->interp_lanes,
+		     &interp))
 		return -1;
-	}
 	agree = same_outcome(run, name, &jit, &interp);
 	if (!agree)
 		run->status = CLI_FAILED;
 	report(run, name, &jit, &interp, agree);
-	input_free(&jit.data);
-	input_free(&interp.data);
 	return 0;
 }
 
@@ -294,7 +311,8 @@ static int do_programs(struct run *run)
 
 	if (!prog)
 		return -1;
-	if (run->set.engine != ENGINE_DEFAULT && run->jit.object && !pp_bpf_prog_entry(prog)) {
+	if (run->set.engine != ENGINE_DEFAULT && run->jit.object &&
+	    !pp_bpf_prog_native_size(prog)) {
 		cli_error("%s: no native code: this machine has no JIT", run->name);
 		return -1;
 	}
@@ -312,6 +330,28 @@ static int do_programs(struct run *run)
 	return err;
 }
 
+static int write_data(const struct run *run)
+{
+	const struct lanes *lanes = run->jit.object ? &run->jit_lanes : &run->interp_lanes;
+
+	return run->set.data_out ? input_write(run->set.data_out, &lanes->lane[0].data) : 0;
+}
+
+static int allow(void *ctx, struct pp_bpf_object *object)
+{
+	return lanes_allow(ctx, object);
+}
+
+static int load_engine(struct run *run, struct load_opts *opts, struct lanes *lanes,
+		       struct loaded *loaded)
+{
+	opts->prepare = allow;
+	opts->prepare_ctx = lanes;
+	if (lanes_init(lanes, (unsigned int)run->set.threads, &run->data, &run->ctx))
+		return -1;
+	return load_object(opts, &run->file, loaded);
+}
+
 static int load_engines(struct run *run)
 {
 	struct load_opts opts = {
@@ -319,15 +359,25 @@ static int load_engines(struct run *run)
 		.raw = run->set.raw,
 		.hint = run->set.raw ? "leave out --raw" : "say --raw",
 		.writer = run->writer,
-		.flags = run->set.probe ? PP_BPF_PROBE : 0,
+		.flags = (run->set.probe ? PP_BPF_PROBE : 0) |
+			 (run->set.trusted ? PP_BPF_TRUSTED : 0),
+		.budget = run->set.budget,
 	};
 
-	if (run->set.engine != ENGINE_INTERP && load_object(&opts, &run->file, &run->jit))
+	if (run->set.engine != ENGINE_INTERP && load_engine(run, &opts, &run->jit_lanes, &run->jit))
 		return -1;
 	opts.flags |= PP_BPF_NO_JIT;
 	if (run->set.engine < ENGINE_INTERP)
 		return 0;
-	return load_object(&opts, &run->file, &run->interp);
+	return load_engine(run, &opts, &run->interp_lanes, &run->interp);
+}
+
+/* There is room for where the data are. */
+static int read_ctx(struct run *run)
+{
+	if (input_read(run->set.ctx, &run->ctx))
+		return -1;
+	return input_fill(&run->ctx, sizeof(struct pp_bpf_packet));
 }
 
 static int read_inputs(struct run *run)
@@ -336,7 +386,9 @@ static int read_inputs(struct run *run)
 
 	if (input_read(set->file, &run->file))
 		return -1;
-	return set->data ? input_read(set->data, &run->data) : 0;
+	if (set->data && input_read(set->data, &run->data))
+		return -1;
+	return set->ctx ? read_ctx(run) : 0;
 }
 
 /* The data from the command line: a text that is no hex is wrong usage. */
@@ -350,6 +402,11 @@ static int take_mem(struct run *run)
 	return err ? CLI_FAILED : CLI_GO;
 }
 
+static int is_stdin(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
 /* What the table of options cannot say. */
 static int check_settings(struct run *run)
 {
@@ -357,8 +414,10 @@ static int check_settings(struct run *run)
 
 	if (set->mem && set->data)
 		return cli_usage("--mem and --data exclude each other");
-	if (set->data && strcmp(set->data, "-") == 0 && strcmp(set->file, "-") == 0)
-		return cli_usage("FILE and --data cannot both be standard input");
+	if (is_stdin(set->file) + is_stdin(set->data) + is_stdin(set->ctx) > 1)
+		return cli_usage("only one of FILE, --data and --ctx can be standard input");
+	if (set->probe && set->trusted)
+		return cli_usage("--probe and --trusted exclude each other");
 	if (set->writer && pp_writer_by_name(set->writer, &run->writer))
 		return cli_usage("--writer takes auto, poke or alias, not '%s'", set->writer);
 	run->name = input_name(set->file);
@@ -367,17 +426,20 @@ static int check_settings(struct run *run)
 
 int run_main(int argc, char **argv)
 {
-	struct run run = {.set.repeat = 1, .json.to = stdout};
+	struct run run = {.set = {.repeat = 1, .threads = 1}, .json.to = stdout};
 	int status = cli_parse(&command, argc, argv, &run.set);
 
 	if (status == CLI_GO)
 		status = check_settings(&run);
 	if (status != CLI_GO)
 		return status;
-	if (read_inputs(&run) || load_engines(&run) || do_programs(&run))
+	if (read_inputs(&run) || load_engines(&run) || do_programs(&run) || write_data(&run))
 		run.status = CLI_FAILED;
 	load_fini(&run.interp);
 	load_fini(&run.jit);
+	lanes_fini(&run.interp_lanes);
+	lanes_fini(&run.jit_lanes);
+	input_free(&run.ctx);
 	input_free(&run.data);
 	input_free(&run.file);
 	return run.status;

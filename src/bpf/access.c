@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* access.c - accesses that may fault: which they are, and how the interpreter makes them */
-#include "bpf/insn.h"
+#include "bpf/guard.h"
 #include "os/fault.h"
 
 static bool is_access(const struct insn *in)
@@ -104,12 +104,15 @@ static int atomic(const struct insn *in, uint64_t *r, void *at)
 	return err;
 }
 
-void interp_access(const struct unit *unit, const struct insn *in, uint64_t *r)
+void interp_access(const struct unit *unit, const struct insn *in, uint64_t *r, struct guard *guard)
 {
 	uintptr_t address = r[base_of(in)] + (uint64_t)(int64_t)in->off;
+	uint32_t number = (uint32_t)(in - unit->ins);
 	void *at = (void *)address;
 	int err;
 
+	if (guard && in->flags & INSN_GUARD && !guard_passes(guard, in, address))
+		guard_slow(guard, address, number, r);
 	if (in->kind == INSN_LOAD)
 		err = load(in, r, at);
 	else if (in->kind == INSN_STORE)
@@ -117,5 +120,5 @@ void interp_access(const struct unit *unit, const struct insn *in, uint64_t *r)
 	else
 		err = atomic(in, r, at);
 	if (err && in->flags & INSN_GUARD)
-		fault_end((uint32_t)(in - unit->ins), address);
+		fault_end(err, number, address);
 }

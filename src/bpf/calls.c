@@ -178,7 +178,7 @@ static bool has_taken(const struct unit *unit)
 	return false;
 }
 
-int calls_check(const struct unit *unit, const struct log *log)
+int calls_check(struct unit *unit, const struct log *log)
 {
 	struct walk walk = {.unit = unit, .log = log, .any_taken = has_taken(unit)};
 	int err = -ENOMEM;
@@ -194,6 +194,8 @@ int calls_check(const struct unit *unit, const struct log *log)
 		push(&walk, f);
 		while (walk.len && !err)
 			err = step(&walk);
+		if (!err && walk.nodes[f].depth > unit->depth)
+			unit->depth = walk.nodes[f].depth;
 	}
 free_walk:
 	free(walk.nodes);

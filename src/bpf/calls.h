@@ -8,10 +8,10 @@
 /*
  * calls_check - refuse recursion and calls nested more than BPF_MAX_DEPTH deep
  *
- * A call by register may be one of any function whose address is taken.
+ * A call by register may be one of any function whose address is taken. Sets unit->depth.
  * Return: 0, -ELOOP (log: the chain), -ENOMEM.
  */
-int calls_check(const struct unit *unit, const struct log *log);
+int calls_check(struct unit *unit, const struct log *log);
 
 /* calls_func, calls_helper - what a register holds, of the unit: a function, a helper; or NULL */
 const struct func *calls_func(const struct unit *unit, uint64_t value);

@@ -96,6 +96,7 @@ uint64_t map_lookup_percpu_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t 
 /* A walk of bpf_for_each_map_elem(): visited elements are counted, the last one too. */
 struct walk {
 	uint64_t map, callback, ctx;
+	size_t key_size;
 	int64_t visited;
 };
 
@@ -105,13 +106,13 @@ static bool call_back(void *ctx, const void *key, void *value)
 	const uint64_t args[4] = {walk->map, (uintptr_t)key, (uintptr_t)value, walk->ctx};
 
 	walk->visited++;
-	return !callback_run(walk->callback, args);
+	return !callback_run(walk->callback, args, walk->key_size);
 }
 
 uint64_t for_each_map_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
 {
 	const struct map *map = pointer(r1);
-	struct walk walk = {.map = r1, .callback = r2, .ctx = r3};
+	struct walk walk = {.map = r1, .callback = r2, .ctx = r3, .key_size = map->info.key_size};
 	int err;
 
 	(void)r5;

@@ -118,8 +118,10 @@ struct insn {
 	uint8_t bytes;    /* 1, 2, 4 or 8, where the kind has a width of its own */
 	uint16_t run;     /* the interpreter's handler, set by interp_prepare() */
 	int32_t off;      /* of memory operands, in bytes */
-	uint32_t target;  /* index: of an insn (jumps), a func (calls), a helper or a map */
+	uint32_t target;  /* index: of an insn (jumps), a func (calls), a helper, a map or, of
+			     accesses that are checked, a slot (guard.h) */
 	uint32_t pc;      /* the slot it was decoded from, counted over the whole unit */
+	uint32_t charge;  /* instructions that are charged for here, if any are (guard.h) */
 	int64_t imm;      /* as encoded: shift counts are not masked, divisors may be 0 */
 };
 
@@ -140,11 +142,26 @@ struct func {
 	const void *native;  /* set by jit_compile(): what a call within the unit goes to */
 };
 
+/* What is known of an argument, for guarded runs to check. */
+enum helper_arg {
+	ARG_ANY,
+	ARG_MAP,       /* a map of the object */
+	ARG_KEY,       /* memory to be read: a key of the map in r1 */
+	ARG_VALUE,     /* the same: a value of it */
+	ARG_VALUE_OUT, /* memory to be written: a value of it */
+	ARG_PEEK,      /* the same, or of a bloom filter, to be read */
+	ARG_FUNC,      /* a function of the unit */
+	ARG_RECORD,    /* a ring buffer's record that is being written */
+	ARG_IN,        /* memory to be read, of the size that the next argument says */
+	ARG_OUT,       /* memory to be written, the same */
+};
+
 struct helper {
 	uint32_t id;
 	uint32_t nargs; /* 0 .. 5 */
 	const char *name;
 	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+	uint8_t args[5]; /* enum helper_arg, of r1 .. r5 */
 };
 
 /* insn_calls - is it a call, of whatever? After one, r1 .. r5 are undefined. */
@@ -160,7 +177,12 @@ static inline bool insn_jumps(const struct insn *in)
 	return in->kind == INSN_JUMP || in->kind == INSN_BRANCH || in->kind == INSN_MAYGOTO;
 }
 
-/* struct unit - all functions of one object, decoded; the insns are in one array */
+/*
+ * struct unit - all functions of one object, decoded; the insns are in one array
+ * @depth: functions active at once at most, from calls_check(); 0 if none touches its frame
+ * @packets: it loads from packets
+ * @guarded: it runs with a struct guard; @checked: that checks its accesses and calls
+ */
 struct unit {
 	struct insn *ins;
 	uint32_t nins;
@@ -169,6 +191,8 @@ struct unit {
 	const struct helper *helpers; /* those it calls; insn.target indexes it */
 	uint32_t nhelpers;
 	const char *const *map_names; /* for listings; insn.target indexes it */
+	uint32_t depth;
+	bool packets, guarded, checked;
 };
 
 /*
@@ -214,11 +238,14 @@ int disasm(const struct unit *unit, uint32_t at, char *text, size_t size);
  */
 void unit_may_fault(struct unit *unit, unsigned int flag);
 
+struct guard;
+
 /*
  * interp_access - make an access that may fault, with registers r[0] .. r[10]
- * Between fault_hold() and fault_drop(); if it is guarded, within fault_run().
+ * Between fault_hold() and fault_drop(); if it is guarded, within fault_run(), by @guard if any.
  */
-void interp_access(const struct unit *unit, const struct insn *in, uint64_t *r);
+void interp_access(const struct unit *unit, const struct insn *in, uint64_t *r,
+		   struct guard *guard);
 
 /* interp_prepare - choose every insn's handler; after it the unit is only read */
 void interp_prepare(struct unit *unit);
@@ -234,5 +261,8 @@ uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_
 
 /* interp_call - the same with r1 .. r4: for functions that helpers call */
 uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args[4]);
+
+/* interp_guarded - the same for guarded units, within fault_run(): frames lie in @guard */
+uint64_t interp_guarded(struct guard *guard, uint32_t func);
 
 #endif

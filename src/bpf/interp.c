@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bpf/calls.h"
+#include "bpf/guard.h"
 #include "bpf/packet.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory and SWAP_LE are host order");
@@ -184,8 +185,12 @@ static int run_of(const struct insn *in)
 
 void interp_prepare(struct unit *unit)
 {
-	for (uint32_t i = 0; i < unit->nins; i++)
-		unit->ins[i].run = (uint16_t)run_of(&unit->ins[i]);
+	for (uint32_t i = 0; i < unit->nins; i++) {
+		struct insn *in = &unit->ins[i];
+		bool steps = in->charge || guard_asks(unit, in);
+
+		in->run = (uint16_t)(run_of(in) + (steps ? RUNS : 0));
+	}
 }
 
 /* Truncating; division by 0 gives 0, INT_MIN / -1 is INT_MIN: -a in two's complement. */
@@ -311,16 +316,21 @@ CMPXCHG##W: { \
 }
 /* clang-format on */
 
-/* The dispatch: decode checked registers and targets, calls_check() the depth. */
-uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args[4])
+/*
+ * The dispatch: decode checked registers and targets, calls_check() the depth.
+ * @args: r1 .. r4; @top: r10; @guard: NULL if not guarded
+ */
+static uint64_t run(const struct unit *unit, uint32_t func, const uint64_t *args, uint64_t top,
+		    struct guard *guard)
 {
 	static const void *const labels[] = {
 #define ONE(name) [RUN_##name] = &&name,
 		/* cppcheck-suppress assignBoolToPointer ; it takes && for an "and" */
 		EVERY
 #undef ONE
+			/* cppcheck-suppress internalAstError ; the same */
+			[RUNS... 2 * RUNS - 1] = &&STEP,
 	};
-	_Alignas(16) uint8_t stack[BPF_MAX_DEPTH * BPF_FRAME];
 	struct frame frames[BPF_MAX_DEPTH], *frame = frames;
 	uint64_t r[BPF_NREGS] = {0};
 	uint32_t loops = 0;
@@ -329,7 +339,7 @@ uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args
 	const struct insn *in;
 
 	memcpy(&r[1], args, 4 * sizeof(*args));
-	r[10] = (uintptr_t)(stack + sizeof(stack));
+	r[10] = top;
 	JUMP_TO(unit->ins + unit->funcs[func].start);
 
 	ALU_LIST(DO_ALU, 32)
@@ -391,8 +401,11 @@ SWAP64:
 IMM64:
 	DST = (uint64_t)in->imm;
 	NEXT;
+STEP:
+	guard_step(guard, in, r);
+	goto *labels[in->run - RUNS];
 ACCESS:
-	interp_access(unit, in, r);
+	interp_access(unit, in, r, guard);
 	NEXT;
 JUMP:
 	JUMP_TO(unit->ins + in->target);
@@ -442,9 +455,21 @@ EXIT:
 	JUMP_TO(frame->back);
 }
 
+uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args[4])
+{
+	_Alignas(16) uint8_t stack[BPF_MAX_DEPTH * BPF_FRAME];
+
+	return run(unit, func, args, (uintptr_t)(stack + sizeof(stack)), NULL);
+}
+
 uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t r2)
 {
 	const uint64_t args[4] = {r1, r2};
 
 	return interp_call(unit, func, args);
+}
+
+uint64_t interp_guarded(struct guard *guard, uint32_t func)
+{
+	return run(guard->unit, func, guard->args, guard->frame, guard);
 }

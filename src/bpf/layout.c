@@ -280,6 +280,7 @@ static int add_data(struct layout *layout, uint32_t number)
 		.key_size = sizeof(uint32_t),
 		.value_size = (uint32_t)section->size,
 		.max_entries = 1,
+		.flags = is_named(section->name, ".rodata") ? MAP_RDONLY_PROG : 0,
 	};
 	layout->object->source.places[number] = (struct place){PLACE_DATA, layout->object->nmaps};
 	return object_add_map(layout->object, &map);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bpf/calls.h"
+#include "bpf/guard.h"
 #include "bpf/helper.h"
 #include "bpf/inline.h"
 #include "bpf/prog.h"
@@ -177,6 +178,7 @@ static int publish(struct pp_bpf_object *object)
 		uintptr_t entry = (uintptr_t)object->image.rx + object->image.entry[prog->func];
 
 		prog->native = (pp_bpf_entry_fn)entry;
+		prog->inner = object->funcs[prog->func].native;
 	}
 	return prints(object) ? trace_add(object) : 0;
 }
@@ -229,6 +231,14 @@ static bool probes(const struct pp_bpf_object *object)
 	return object->opts.flags & PP_BPF_PROBE;
 }
 
+/* What opts ask for, as guard_unit() takes it. */
+static unsigned int guards(const struct pp_bpf_object *object)
+{
+	bool check = !(object->opts.flags & (PP_BPF_PROBE | PP_BPF_TRUSTED));
+
+	return (check ? GUARD_CHECK : 0) | (object->opts.budget ? GUARD_CHARGE : 0);
+}
+
 static struct fault_mem fault_mem(const struct jit_mem *mem)
 {
 	return (struct fault_mem){
@@ -245,7 +255,7 @@ static int hold_faults(struct pp_bpf_object *object, const struct jit_mem *mem)
 	struct fault_mem images;
 	int err;
 
-	if (!probes(object))
+	if (!probes(object) && !object->unit.checked)
 		return 0;
 	if (object->opts.flags & PP_BPF_PROBE)
 		unit_may_fault(&object->unit, INSN_PROBE);
@@ -288,12 +298,14 @@ static int make(struct pp_bpf_object *object, const struct native_for *native)
 		err = inline_lookups(object);
 	if (!err)
 		err = calls_check(&object->unit, &object->log);
+	if (!err && guards(object))
+		err = guard_unit(&object->unit, guards(object));
 	if (!err)
 		err = hold_faults(object, runs ? native->mem : NULL);
 	if (err)
 		return err;
 	interp_prepare(&object->unit);
-	if (!native)
+	if (!native || (object->unit.guarded && !native->arch->guard))
 		return 0;
 	return (runs ? compile_to_run : compile_to_look_at)(object, native);
 }

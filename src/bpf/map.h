@@ -198,6 +198,24 @@ void map_handle_fini(struct pp_bpf_map *handle);
 void *map_value_address(const struct map *map, uint64_t offset);
 
 /*
+ * struct map_bounds - memory of values: @lo .. @hi-1
+ * @passes: it may become other memory in the middle of a read-side section
+ */
+struct map_bounds {
+	uint64_t lo, hi;
+	bool passes;
+};
+
+/* map_value_bounds - those around @addr that whoever may touch one may touch; false: none */
+bool map_value_bounds(const struct map *map, uint64_t addr, struct map_bounds *bounds);
+
+/* map_visit - a map, then the maps in it, until @visit says false; then false */
+bool map_visit(const struct map *map, bool (*visit)(void *ctx, const struct map *map), void *ctx);
+
+/* lpm_bounds - a trie's map_value_bounds() */
+bool lpm_bounds(const struct map *map, uint64_t addr, struct map_bounds *bounds);
+
+/*
  * map_update, map_erase, map_push, map_pop, map_peek - what programs do to a map
  *
  * -EBUSY: in a signal handler that interrupted this thread in such a function.

@@ -425,6 +425,17 @@ static int lpm_next_key(const struct map *map, const void *at, void *next)
 	return err;
 }
 
+bool lpm_bounds(const struct map *map, uint64_t addr, struct map_bounds *bounds)
+{
+	struct node *node = (struct node *)(void *)pool_holds(map->lpm->pool, addr);
+
+	if (!node)
+		return false;
+	bounds->lo = (uintptr_t)value_of(map, node);
+	bounds->hi = bounds->lo + map->info.value_size;
+	return addr - bounds->lo < map->info.value_size;
+}
+
 const struct map_ops map_lpm_ops = {
 	.create = lpm_create,
 	.destroy = lpm_destroy,

@@ -115,7 +115,7 @@ static int add_block(struct pool *pool)
 					 (uintptr_t)memory % sizeof(*block));
 	block->memory = memory;
 	block->next = pool->blocks;
-	pool->blocks = block;
+	__atomic_store_n(&pool->blocks, block, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -315,6 +315,19 @@ struct pool_item *pool_at(const struct pool *pool, uint64_t i)
 	if (i >= __atomic_load_n(&pool->made, __ATOMIC_ACQUIRE))
 		return NULL;
 	return item_in(pool, pool->blocks, i);
+}
+
+struct pool_item *pool_holds(const struct pool *pool, uint64_t addr)
+{
+	struct block *block = __atomic_load_n(&pool->blocks, __ATOMIC_ACQUIRE);
+
+	for (; block; block = block->next) {
+		uint64_t off = addr - (uintptr_t)block->items;
+
+		if (off < pool->size * pool->block_items)
+			return item_in(pool, block, off / pool->size);
+	}
+	return NULL;
 }
 
 uint64_t pool_items(const struct pool *pool)

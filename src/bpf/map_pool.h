@@ -62,6 +62,9 @@ void pool_return(struct pool *pool, struct pool_item *item);
 /* pool_at - item number @i of a pool that was made at once, or NULL: not in use yet */
 struct pool_item *pool_at(const struct pool *pool, uint64_t i);
 
+/* pool_holds - the item that a byte at @addr would be in, or NULL: any thread, lock-free */
+struct pool_item *pool_holds(const struct pool *pool, uint64_t addr);
+
 /* pool_items - that exist at most */
 uint64_t pool_items(const struct pool *pool);
 

@@ -17,7 +17,7 @@
 #include "bpf/map_slots.h"
 #include "bpf/rcu.h"
 
-#define FLAGS (PP_BPF_NO_JIT | PP_BPF_KEEP_LINES | PP_BPF_PROBE)
+#define FLAGS (PP_BPF_NO_JIT | PP_BPF_KEEP_LINES | PP_BPF_PROBE | PP_BPF_TRUSTED)
 /* Size of the first version of struct pp_bpf_opts: it is the first. */
 #define OPTS_FIRST sizeof(struct pp_bpf_opts)
 
@@ -96,6 +96,7 @@ static void free_object(struct pp_bpf_object *object)
 		map_handle_fini(&object->maps[i]);
 	free(object->maps);
 	free(object->registered);
+	free(object->regions);
 	for (name = object->names; name; name = next) {
 		next = name->next;
 		free(name);

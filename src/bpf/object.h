@@ -43,10 +43,12 @@ struct source {
 	uint32_t nslots;
 };
 
+/* @native: NULL if it is interpreted; @inner: the same function, as others of the unit call it */
 struct pp_bpf_prog {
 	struct pp_bpf_object *object;
 	uint32_t func; /* of the unit */
 	pp_bpf_entry_fn native;
+	const void *inner;
 };
 
 /* A further name of a function, known outside; names are the object's. */
@@ -67,6 +69,7 @@ struct name {
  * @maps: in the order of (section, offset); handles are pointers into it
  * @registered: helpers of the host, searched before the built-in ones
  * @unit: funcs from the start; the rest, @helpers, @map_names and @image when loaded
+ * @regions: what guarded programs may touch besides
  * @mem: where image went; image.rx is NULL if not compiled
  * @holds_faults: fault_hold() was called; @holds_images: for @mem
  */
@@ -77,10 +80,11 @@ struct pp_bpf_object {
 	struct source source;
 	struct func *funcs;
 	struct alias *aliases;
-	uint32_t nfuncs, naliases, nprogs, nmaps, nregistered;
+	uint32_t nfuncs, naliases, nprogs, nmaps, nregistered, nregions;
 	struct pp_bpf_prog *progs;
 	struct pp_bpf_map *maps;
 	struct helper *registered;
+	struct region *regions;
 	bool loaded, holds_faults, holds_images;
 	struct unit unit;
 	struct helper *helpers;

@@ -9,6 +9,7 @@
 #include "bpf/helper.h"
 #include "bpf/object.h"
 #include "bpf/rcu.h"
+#include "bpf/regions.h"
 
 #define LINE_MAX_TEXT 256
 
@@ -62,38 +63,136 @@ void pp_bpf_leave(void)
 	map_reclaim();
 }
 
-static uint64_t interpret(const struct pp_bpf_prog *prog, void *data, size_t len)
+/*
+ * struct call - of a program, on one of the engines
+ * @enter: of native code that is guarded: jit.h
+ */
+struct call {
+	const struct pp_bpf_prog *prog;
+	void *data;
+	size_t len;
+	bool native;
+	struct guard *guard;
+	jit_enter_fn enter;
+};
+
+static uint64_t call_plain(const struct call *call)
 {
-	const struct pp_bpf_object *before = trace_enter(prog->object);
-	uint64_t result = interp_run(&prog->object->unit, prog->func, (uintptr_t)data, len);
+	if (call->native)
+		return call->prog->native(call->data, call->len);
+	return interp_run(&call->prog->object->unit, call->prog->func, (uintptr_t)call->data,
+			  call->len);
+}
+
+/* For fault_run(). */
+static uint64_t call_guarded(void *r1, uint64_t r2)
+{
+	const struct call *call = r1;
+
+	(void)r2;
+	if (call->native)
+		return call->enter(call->guard, call->prog->inner);
+	return interp_guarded(call->guard, call->prog->func);
+}
+
+static void tell_stop(const struct pp_bpf_prog *prog, const struct fault_run *run,
+		      struct pp_bpf_stop *stop)
+{
+	const struct unit *unit = &prog->object->unit;
+	const struct func *func = unit_func_of(unit, run->insn);
+
+	*stop = (struct pp_bpf_stop){
+		.function = func->name,
+		.section = func->section,
+		.pc = func->section_pc + unit->ins[run->insn].pc - func->pc,
+		.address = run->address,
+	};
+}
+
+static int run_guarded(struct call *call, uint64_t *result, struct pp_bpf_stop *stop)
+{
+	const struct pp_bpf_object *object = call->prog->object;
+	struct guard guard, *before;
+	struct fault_run run;
+	int err;
+
+	guard.unit = &object->unit;
+	guard.ops = &region_ops;
+	guard.owner = object;
+	guard.left = object->opts.budget < INT64_MAX ? (int64_t)object->opts.budget : INT64_MAX;
+	if (!object->opts.budget)
+		guard.left = INT64_MAX;
+	/* cppcheck-suppress ctuuninitvar ; what it reads is set */
+	guard_init(&guard, call->data, call->len);
+	/* cppcheck-suppress autoVariables ; the call ends first */
+	call->guard = &guard;
+	call->enter = jit_image_enter(&object->image);
+	before = guard_enter(&guard);
+	err = fault_run(call_guarded, call, 0, result, &run);
+	guard_enter(before);
+	if (err && stop)
+		tell_stop(call->prog, &run, stop);
+	return err;
+}
+
+static int run_call(struct call *call, uint64_t *result, struct pp_bpf_stop *stop)
+{
+	if (call->prog->object->unit.guarded)
+		return run_guarded(call, result, stop);
+	*result = call_plain(call);
+	return 0;
+}
+
+/* Whose program is interpreted: for bpf_trace_printk(), however the run ends. */
+static int interpret(struct call *call, uint64_t *result, struct pp_bpf_stop *stop)
+{
+	const struct pp_bpf_object *before = trace_enter(call->prog->object);
+	int err = run_call(call, result, stop);
 
 	trace_enter(before);
-	return result;
+	return err;
+}
+
+static int run(const struct pp_bpf_prog *prog, bool native, struct call *call, uint64_t *result,
+	       struct pp_bpf_stop *stop)
+{
+	int err;
+
+	if (!prog->object->loaded)
+		return -EINVAL;
+	call->prog = prog;
+	call->native = native;
+	pp_bpf_enter();
+	err = (native ? run_call : interpret)(call, result, stop);
+	pp_bpf_leave();
+	return err;
+}
+
+int pp_bpf_run_stop(const struct pp_bpf_prog *prog, void *data, size_t len, uint64_t *result,
+		    struct pp_bpf_stop *stop)
+{
+	struct call call = {.data = data, .len = len};
+
+	return run(prog, prog->native, &call, result, stop);
 }
 
 int pp_bpf_run(const struct pp_bpf_prog *prog, void *data, size_t len, uint64_t *result)
 {
-	if (!prog->native)
-		return pp_bpf_interpret(prog, data, len, result);
-	pp_bpf_enter();
-	*result = prog->native(data, len);
-	pp_bpf_leave();
-	return 0;
+	struct call call = {.data = data, .len = len};
+
+	return run(prog, prog->native, &call, result, NULL);
 }
 
 int pp_bpf_interpret(const struct pp_bpf_prog *prog, void *data, size_t len, uint64_t *result)
 {
-	if (!prog->object->loaded)
-		return -EINVAL;
-	pp_bpf_enter();
-	*result = interpret(prog, data, len);
-	pp_bpf_leave();
-	return 0;
+	struct call call = {.data = data, .len = len};
+
+	return run(prog, false, &call, result, NULL);
 }
 
 pp_bpf_entry_fn pp_bpf_prog_entry(const struct pp_bpf_prog *prog)
 {
-	return prog->native;
+	return prog->object->unit.guarded ? NULL : prog->native;
 }
 
 size_t pp_bpf_prog_native_size(const struct pp_bpf_prog *prog)

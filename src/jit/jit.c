@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "bpf/calls.h"
+#include "bpf/guard.h"
 #include "bpf/packet.h"
 #include "jit/table.h"
 
@@ -82,6 +83,20 @@ static size_t put_prologue(struct compile *c, size_t at)
 	return insn_end(c);
 }
 
+static bool is_checked(const struct unit *unit, const struct insn *in)
+{
+	return in->flags & INSN_GUARD ? unit->checked : guard_asks(unit, in);
+}
+
+/* What a guarded unit has before an insn. */
+static void put_guard(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	if (in->charge)
+		jit->arch->guard->charge(jit, in, i);
+	if (is_checked(jit->unit, in))
+		jit->arch->guard->check(jit, in, i);
+}
+
 static size_t put_insn(struct compile *c, uint32_t i, size_t at)
 {
 	struct jit_ctx *jit = &c->jit;
@@ -89,9 +104,27 @@ static size_t put_insn(struct compile *c, uint32_t i, size_t at)
 
 	insn_begin(c, at);
 	jit->insn = i;
+	if (jit->unit->guarded)
+		put_guard(jit, in, i);
 	jit->arch->emit[in->kind](jit, in, i);
 	if (insn_calls(in))
 		jit->arch->zero(jit, flow_undefined(jit->flow, jit->unit, i));
+	return insn_end(c);
+}
+
+/* The image's first code; @at is 0. */
+static size_t put_head(struct compile *c, size_t at)
+{
+	struct jit_ctx *jit = &c->jit;
+
+	if (!jit->unit->guarded)
+		return at;
+	insn_begin(c, at);
+	jit->arch->guard->enter(jit);
+	at = insn_end(c);
+	jit->slow = (uint32_t)at;
+	insn_begin(c, at);
+	jit->arch->guard->slow(jit);
 	return insn_end(c);
 }
 
@@ -100,7 +133,7 @@ static bool is_fixed(const struct compile *c, uint32_t i)
 {
 	const struct insn *in = &c->jit.unit->ins[i];
 
-	return (c->jit.arch->fixed >> in->kind & 1) && !(in->flags & INSN_FAULTS);
+	return (c->jit.arch->fixed >> in->kind & 1) && !(in->flags & INSN_FAULTS) && !in->charge;
 }
 
 /* Room for one insn more; at first for a unit of the usual kind. */
@@ -179,7 +212,7 @@ static size_t size_func(struct compile *c, size_t at)
 static int size_unit(struct compile *c, const struct log *log)
 {
 	struct jit_ctx *jit = &c->jit;
-	size_t at = 0;
+	size_t at = put_head(c, 0);
 
 	for (jit->func = 0; jit->func < jit->unit->nfuncs; jit->func++) {
 		at = size_func(c, at);
@@ -276,13 +309,14 @@ static size_t emit_func(struct compile *c, size_t at)
 static void emit_unit(struct compile *c, const struct pp_code *code)
 {
 	struct jit_ctx *jit = &c->jit;
-	size_t at = 0;
+	size_t at;
 
 	assert(code->size >= table_image_size(c->size, jit->nfaults));
 	jit->rx = (uintptr_t)code->rx;
 	c->out = code->rw;
 	c->cap = c->size;
 	table_begin(jit, c->out, c->size);
+	at = put_head(c, 0);
 	for (jit->func = 0; jit->func < jit->unit->nfuncs; jit->func++)
 		at = emit_func(c, at);
 	assert(at == c->size);
@@ -372,6 +406,7 @@ static struct jit_outside outside_of(const struct unit *unit)
 		.unit = (uintptr_t)unit,
 		.calls_native = (uintptr_t)calls_native,
 		.packet_load = (uintptr_t)packet_load,
+		.guard_slow = (uintptr_t)guard_slow,
 	};
 }
 
@@ -389,6 +424,9 @@ int jit_compile(const struct jit_job *job, struct jit_image *image)
 	struct jit_image made = {0};
 	int err;
 
+	if (job->unit->guarded && !job->arch->guard)
+		return log_error(job->log, -ENOTSUP, "guarded code is not made for %s",
+				 job->arch->name);
 	err = flow_init(&flow, job->unit);
 	if (err)
 		return err;
@@ -406,6 +444,11 @@ fini:
 	compile_fini(&c);
 	flow_fini(&flow);
 	return err;
+}
+
+jit_enter_fn jit_image_enter(const struct jit_image *image)
+{
+	return (jit_enter_fn)(uintptr_t)image->rx;
 }
 
 int jit_image_fini(struct jit_image *image, const struct jit_mem *mem)

@@ -43,9 +43,10 @@ struct jit_mem jit_mem_heap(struct pp_heap *heap);
 /*
  * struct jit_outside - addresses in the code beyond the unit's numbers and helpers
  * @calls_native: called with @unit, by calls of registers
+ * @guard_slow: bpf/guard.h
  */
 struct jit_outside {
-	uintptr_t unit, calls_native, packet_load;
+	uintptr_t unit, calls_native, packet_load, guard_slow;
 };
 
 /*
@@ -73,6 +74,7 @@ struct jit_frame {
  * @start_at: offset of start in the image
  * @exit: the insn of this function whose code is the shared way out, or JIT_NONE so far
  * @insn: the one being emitted
+ * @slow: offset of arch->guard->slow's code
  * @faults: where its entries go, in rw; NULL while sizing, when they are only counted
  * @own: what arch->prepare() found out; one block from malloc(), that the driver frees
  */
@@ -94,6 +96,7 @@ struct jit_ctx {
 	struct jit_frame frame; /* its own, set by arch->prologue */
 	uint32_t exit;
 	uint32_t insn;
+	uint32_t slow;
 	uint8_t *faults;
 	uint32_t nfaults;
 	void *own;
@@ -148,6 +151,29 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
 }
 
 /*
+ * jit_enter_fn - what a guarded unit's image begins with: calls one of its functions
+ * @fn: its func.native; r1 .. r5 and r10 are guard->args and guard->frame
+ */
+struct guard;
+typedef uint64_t (*jit_enter_fn)(struct guard *guard, const void *fn);
+
+/*
+ * struct jit_guard - a back-end's code of guarded units (bpf/guard.h)
+ * @enter: a jit_enter_fn; keeps the guard in a register that nothing else uses
+ * @slow: to be called from insns, keeping all that eBPF sees: calls guard_slow()
+ * @check: what comes before insn @i, if it has INSN_GUARD or guard_asks()
+ * @charge: the same for insn.charge
+ *
+ * In guarded units r10 has a register of its own; a call moves it down by a frame and back.
+ */
+struct jit_guard {
+	void (*enter)(struct jit_ctx *jit);
+	void (*slow)(struct jit_ctx *jit);
+	void (*check)(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+	void (*charge)(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+};
+
+/*
  * struct jit_arch - a back-end; all are compiled on every host
  * @max_ins: no insn or prologue emits more bytes than this, JIT_SLACK included
  * @trap: four bytes, lowest first, that trap wherever an instruction may begin in them
@@ -161,6 +187,7 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
  * @prologue: of function jit->func
  * @emit: by kind; insn number @i. The driver zeroes flow_undefined() registers through @zero.
  * @zero: registers of a mask := 0
+ * @guard: NULL: guarded units are interpreted
  */
 struct jit_arch {
 	const char *name;
@@ -174,6 +201,7 @@ struct jit_arch {
 	void (*prologue)(struct jit_ctx *jit);
 	void (*zero)(struct jit_ctx *jit, uint16_t mask);
 	void (*emit[INSN_KINDS])(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+	const struct jit_guard *guard;
 };
 
 extern const struct jit_arch jit_x86_64;
@@ -226,9 +254,13 @@ struct jit_job {
  * jit_compile - compile a unit and finalize it into job->mem
  *
  * A failure after allocation gives everything back. Return: 0, -E2BIG (code of 2 GiB), -ENOTSUP
- * (accesses that may fault, in memory without lookup), -ENOMEM, or what the memory returned.
+ * (accesses that may fault, in memory without lookup; a guarded unit, by an arch that has no such
+ * code), -ENOMEM, or what the memory returned.
  */
 int jit_compile(const struct jit_job *job, struct jit_image *image);
+
+/* jit_image_enter - of a guarded unit's image */
+jit_enter_fn jit_image_enter(const struct jit_image *image);
 
 /* jit_image_fini - free the tables, and the code with mem->free() */
 int jit_image_fini(struct jit_image *image, const struct jit_mem *mem);

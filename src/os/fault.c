@@ -216,6 +216,7 @@ static bool end_run(const struct fault_entry *entry, uintptr_t address, ucontext
 
 	if (!run)
 		return false;
+	run->err = -EFAULT;
 	run->insn = entry->insn;
 	run->address = address;
 	context_call(context, go_back, run);
@@ -271,7 +272,7 @@ int fault_run(uint64_t (*fn)(void *r1, uint64_t r2), void *r1, uint64_t r2, uint
 	run->outer = innermost;
 	if (_setjmp(run->back)) {
 		innermost = run->outer;
-		return -EFAULT;
+		return run->err;
 	}
 	innermost = run;
 	*result = fn(r1, r2);
@@ -279,11 +280,12 @@ int fault_run(uint64_t (*fn)(void *r1, uint64_t r2), void *r1, uint64_t r2, uint
 	return 0;
 }
 
-_Noreturn void fault_end(uint32_t insn, uintptr_t address)
+_Noreturn void fault_end(int err, uint32_t insn, uintptr_t address)
 {
 	struct fault_run *run = innermost;
 
 	assert(run);
+	run->err = err;
 	run->insn = insn;
 	run->address = address;
 	_longjmp(run->back, 1);

@@ -96,11 +96,13 @@ int fault_copy(void *to, const void *from, size_t size);
 
 /*
  * struct fault_run - a run of this thread that may have to end in the middle
+ * @err: why it did: -EFAULT, or what fault_end() was told
  * @insn, @address: of the access that ended it; address 0 where the machine does not say
  */
 struct fault_run {
 	struct fault_run *outer;
 	jmp_buf back;
+	int err;
 	uint32_t insn;
 	uintptr_t address;
 };
@@ -109,12 +111,12 @@ struct fault_run {
  * fault_run - call @fn(@r1, @r2) so that FAULT_END and fault_end() can end it
  *
  * Whatever @fn called is left as it was, C functions between too: they must hold nothing.
- * Return: 0, or -EFAULT, *result untouched and @run telling where.
+ * Return: 0, or run->err, *result untouched and @run telling where.
  */
 int fault_run(uint64_t (*fn)(void *r1, uint64_t r2), void *r1, uint64_t r2, uint64_t *result,
 	      struct fault_run *run);
 
 /* fault_end - end this thread's innermost run, of which there is one */
-_Noreturn void fault_end(uint32_t insn, uintptr_t address);
+_Noreturn void fault_end(int err, uint32_t insn, uintptr_t address);
 
 #endif

@@ -8,6 +8,7 @@
  *	jit		native code for this CPU, in a heap
  *	jit-baseline	the same without what not every CPU of the arch has, and then with each of
  *			it alone; and in a heap near the helpers, so that calls are short
+ *	guarded, guarded-jit, budget	through the public interface, guarded.h
  *	kernel		the running kernel, kernel.h
  *	load		for cases that must be refused: the public interface refuses them
  */
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "asm.h"
+#include "guarded.h"
 #include "jit/jit.h"
 #include "kernel.h"
 #include "program.h"
@@ -466,6 +468,9 @@ const struct engine engines[] = {
 	{"interp-probe", false, try_interp_probing},
 	{"jit", false, try_jit},
 	{"jit-baseline", false, try_baseline},
+	{"guarded", false, guarded_interp},
+	{"guarded-jit", false, guarded_jit},
+	{"budget", false, guarded_budget},
 	{"kernel", false, try_kernel},
 	{"load", true, try_load},
 };

@@ -42,12 +42,92 @@ def all_programs_run_in_order():
 
 
 @test
-def bad_pointers_give_0_with_probe_and_kill_without():
+def bad_pointers_give_0_with_probe_and_kill_who_is_trusted():
     for engine in "--jit", "--interp", "--diff":
         same(raw(FIRST_WORD + EXIT, "--probe", engine), 0)
-    killed = subprocess.run([PROGPACK, "run", "--raw", "-"], input=FIRST_WORD, capture_output=True, check=False)
+    killed = subprocess.run([PROGPACK, "run", "--raw", "-", "--trusted"], input=FIRST_WORD, capture_output=True, check=False)
     assert killed.returncode in (-signal.SIGSEGV, 1, 66), killed  # 1, 66: a sanitizer's report
     same(killed.stdout, b"")
+
+
+@test
+def bad_accesses_end_the_run():
+    for engine in "--jit", "--interp":
+        err = failure("run", "--raw", "-", engine, "--mem", "00 00 00", stdin=FIRST_WORD)
+        assert re.fullmatch(r"progpack: run: standard input: main: bad access to 0x[0-9a-f]+ \(main\), section '', "
+                            rf"insn 0 \({engine[2:]}\)\n", err), err
+    out, _ = progpack("run", "--raw", "-", "--json", stdin=FIRST_WORD, status=1)
+    program, = json.loads(out)["programs"]
+    same({key: program.get(key) for key in ("error", "function", "section", "insn", "address", "result")},
+         {"error": "bad access", "function": "main", "section": "", "insn": 0, "address": "0x0", "result": None})
+    out, err = progpack("run", "--raw", "-", "--diff", "--json", stdin=FIRST_WORD, status=1)
+    same(json.loads(out)["programs"][0]["agree"], True)
+    same(err.count("bad access to 0x0"), 2)
+
+
+@test
+def good_programs_run_behind_bad_ones():
+    out, err = progpack("run", PROGS, "--budget", "20", "--mem", "01 02 03 04 " * 8, status=1)
+    has(err, "sum: budget used up (total), section '.text', insn ")
+    has(out, "count ")
+
+
+@test
+def budgets_are_exact():
+    two = mov(0, 7) + mov(0, 8) + EXIT
+    for engine in "--jit", "--interp", "--diff":
+        for more in [], ["--trusted"], ["--probe"]:
+            same(raw(two, engine, "--budget", "3", *more), 8)
+            has(failure("run", "--raw", "-", engine, "--budget", "2", *more, stdin=two), "budget used up (main)",
+                "insn 0")
+    forever = ins(0x05, off=-1)
+    has(failure("run", "--raw", "-", "--budget", "1000000", "--diff", stdin=forever), "budget used up")
+    has(usage_error("run", "--raw", "-", "--budget", "0", stdin=SEVEN), "--budget")
+
+
+@test
+def threads_have_their_own_copies():
+    got = lines(PROGS, "--prog", "bump", "--mem", "00 00 00 00", "--repeat", "5", "--threads", "4")
+    same(got["bump"][:2], (20, 5))
+    for more in [], ["--trusted"], ["--interp"]:
+        has(failure("run", "--raw", "-", "--threads", "3", "--repeat", "9", "--budget", "1", *more, stdin=SEVEN), "budget")
+    for wrong in "0", "1025", "many":
+        has(usage_error("run", "--raw", "-", "--threads", wrong, stdin=SEVEN), "--threads")
+
+
+@test
+def data_come_out():
+    with temporary(b"") as out:
+        progpack("run", PROGS, "--prog", "bump", "--mem", "01 02 ff", "--repeat", "2", "--data-out", out.name)
+        same(out.read(), bytes((3, 4, 1)))
+    shown, _ = progpack("run", "--raw", "-", "--mem", "41", "--data-out", "-", stdin=SEVEN)
+    assert shown.endswith("A"), shown
+    _, err = progpack("run", "--raw", "-", "--data-out", "/nonexistent/x", stdin=SEVEN, status=1)
+    has(err, "/nonexistent/x: No such")
+
+
+@test
+def a_context_leads_to_the_data():
+    load_data = ins(0x79, 2, 1) + ins(0x71, 0, 2, 1) + EXIT
+    load_packet = ins(0xBF, 6, 1) + ins(0x30, imm=2) + EXIT
+    store = ins(0x79, 2, 1) + ins(0x72, 2, imm=9) + mov(0, 0) + EXIT
+    with temporary(b"") as empty, temporary(bytes(range(40))) as whole, temporary(b"") as out:
+        for engine in "--jit", "--interp", "--diff":
+            same(raw(load_data, "--ctx", empty.name, "--mem", "05 06 07", engine), 6)
+            same(raw(load_packet, "--ctx", empty.name, "--mem", "05 06 07", engine), 7)
+            same(raw(ins(0x79, 0, 1, 8) + EXIT, "--ctx", empty.name, "--mem", "05 06 07", engine), 3)
+            same(raw(R2, "--ctx", empty.name, engine), 16)
+            same(raw(ins(0x71, 0, 1, 39) + EXIT, "--ctx", whole.name, engine), 39)
+            same(raw(store, "--ctx", whole.name, "--mem", "01", "--data-out", out.name, engine), 0)
+            out.seek(0)
+            same(out.read(), b"\x09")
+        has(failure("run", "--raw", "-", "--ctx", whole.name, stdin=ins(0x71, 0, 1, 40) + EXIT), "bad access")
+        has(usage_error("run", "-", "--ctx", "-"), "standard input")
+
+
+@test
+def trusted_and_probe_exclude_each_other():
+    has(usage_error("run", "--raw", "-", "--trusted", "--probe", stdin=SEVEN), "--probe and --trusted")
 
 
 @test

@@ -290,6 +290,21 @@ static void atomics(enum x64_reg reg, struct x64_mem mem)
 	}
 }
 
+static void from_memory(enum x64_reg reg, struct x64_mem mem)
+{
+	static const struct {
+		const char *name;
+		enum x64_alu op;
+	} all[] = {{"add", X64_ADD}, {"sub", X64_SUB}, {"cmp", X64_CMP}};
+
+	EACH(i, all)
+	EACH_WIDTH(w)
+	{
+		x64_alu_from(&jit, all[i].op, w, reg, mem);
+		GOLDEN("%s %s, %s", all[i].name, wname(w, reg), memory(w == W64 ? 8 : 4, mem));
+	}
+}
+
 /* Every base with every displacement and one register; every register with one of them. */
 static void memory_operands(void)
 {
@@ -304,6 +319,7 @@ static void memory_operands(void)
 		loads(reg, mem);
 		stores(reg, mem);
 		atomics(reg, mem);
+		from_memory(reg, mem);
 	}
 }
 
@@ -318,6 +334,13 @@ static void constant_stores(void)
 
 		x64_store_imm(&jit, size, x64_at(base, disps[k]), imms[i]);
 		GOLDEN("mov %s, %d", memory(size, x64_at(base, disps[k])), imm);
+	}
+	EACH_REG(base)
+	EACH(k, disps)
+	EACH(i, imms)
+	{
+		x64_alu_mem_imm(&jit, X64_SUB, x64_at(base, disps[k]), imms[i]);
+		GOLDEN("sub %s, %d", memory(8, x64_at(base, disps[k])), imms[i]);
 	}
 }
 

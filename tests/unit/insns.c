@@ -15,8 +15,8 @@ static uint64_t mix(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t
 }
 
 static const struct helper helpers[] = {
-	{0, 0, "none", mix},  {1, 1, "one", mix},  {2, 2, "two", mix},
-	{3, 3, "three", mix}, {4, 4, "four", mix}, {5, 5, "five", mix},
+	{0, 0, "none", mix, {0}},  {1, 1, "one", mix, {0}},  {2, 2, "two", mix, {0}},
+	{3, 3, "three", mix, {0}}, {4, 4, "four", mix, {0}}, {5, 5, "five", mix, {0}},
 };
 
 void raw_encode(const struct raw *raw, uint32_t count, uint8_t *slots)

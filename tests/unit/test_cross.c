@@ -98,7 +98,7 @@ static struct pp_bpf_object *open_path(const char *path, unsigned int flags)
 	struct pp_bpf_opts opts = object_options();
 	struct pp_bpf_object *object;
 
-	opts.flags = flags;
+	opts.flags = flags | PP_BPF_TRUSTED;
 	if (pp_bpf_open_file(path, &opts, &object))
 		return NULL;
 	assert_int_equal(pp_bpf_register(object, 99, "host_sum", 5, helper_of_host), 0);

@@ -628,7 +628,7 @@ static void listings_follow_calls(void **state)
 		assert_non_null(strstr(listing.text, "\nscaled:\n.text+"));
 		assert_null(strstr(listing.text, "neighbour:"));
 		assert_non_null(strstr(listing.text, "map[.bss][0]"));
-		if (flags[i] == PP_BPF_KEEP_LINES && pp_bpf_prog_entry(prog))
+		if (flags[i] == PP_BPF_KEEP_LINES && pp_bpf_prog_native_size(prog))
 			assert_true(listing.native >= pp_bpf_prog_native_size(prog));
 		else
 			assert_int_equal(listing.native, 0);

@@ -82,7 +82,8 @@ static void dies_without(void *arg)
 {
 	const unsigned int *flags = arg;
 	struct pp_bpf_object *probing = loaded(load_r1, sizeof(load_r1), PP_BPF_PROBE);
-	struct pp_bpf_object *object = loaded(load_r1, sizeof(load_r1), *flags & ~PP_BPF_PROBE);
+	unsigned int trusted = (*flags & ~PP_BPF_PROBE) | PP_BPF_TRUSTED;
+	struct pp_bpf_object *object = loaded(load_r1, sizeof(load_r1), trusted);
 
 	CHECK(run(probing, NULL) == 0);
 	run(object, NULL);

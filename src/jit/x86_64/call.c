@@ -12,8 +12,12 @@
  * calls has rsp 16-aligned, if need be by eight bytes more above the saved registers. A function
  * that calls nothing and saves nothing keeps up to 128 bytes of frame in the red zone (ABI
  * section 3.2.2) and does not move rsp.
+ *
+ * In guarded units frames are elsewhere (bpf/guard.h), and rbp is set once by who enters.
  */
 #include "jit/x86_64/x64.h"
+
+#include "bpf/guard.h"
 
 #define RED_ZONE 128u
 #define SAVED_REGS (1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
@@ -25,10 +29,10 @@ static struct jit_frame frame_of(const struct jit_ctx *jit)
 {
 	const struct func_flow *flow = &jit->flow->funcs[jit->func];
 	bool calls = jit->has_calls[jit->func];
-	uint32_t stack = flow->stack + (flow->loops ? 8u : 0);
+	uint32_t stack = jit->unit->guarded ? 0 : flow->stack + (flow->loops ? 8u : 0);
 	struct jit_frame frame = {
 		.saved = flow->writes & SAVED_REGS,
-		.has_fp = stack || (flow->live_in & FRAME_REG),
+		.has_fp = stack || (!jit->unit->guarded && (flow->live_in & FRAME_REG)),
 		.stack = stack,
 	};
 	uint32_t pushes = (uint32_t)__builtin_popcount(frame.saved) + frame.has_fp;
@@ -54,6 +58,8 @@ static void lower_stack(struct jit_ctx *jit, uint32_t bytes)
 
 struct x64_mem x64_loops(const struct jit_ctx *jit)
 {
+	if (jit->unit->guarded)
+		return x64_at(RBP, GUARD_SHADOW - 8);
 	return x64_at(RBP, -(int32_t)jit->flow->funcs[jit->func].stack - 8);
 }
 
@@ -101,14 +107,17 @@ static unsigned int epilogue_size(const struct jit_frame *frame)
 	return size + (frame->has_fp || frame->padded);
 }
 
-/* The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. */
+/*
+ * The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. One
+ * that is charged for is not jumped to: who jumps there has paid.
+ */
 void x64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	unsigned int jump;
 
-	(void)in;
-	if (jit->exit == JIT_NONE) {
-		jit->exit = i;
+	if (jit->exit == JIT_NONE || in->charge) {
+		if (!in->charge)
+			jit->exit = i;
 		epilogue(jit);
 		return;
 	}
@@ -128,14 +137,23 @@ void x64_zero(struct jit_ctx *jit, uint16_t mask)
 
 /* ---- calls ---- */
 
+/* r10 is where the called function's frame ends, if it is not its own affair. */
+static void move_frame(struct jit_ctx *jit, int32_t bytes)
+{
+	if (jit->unit->guarded)
+		x64_add_imm(jit, W64, RBP, bytes);
+}
+
 void x64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	(void)i;
+	move_frame(jit, -BPF_FRAME);
 	x64_call(jit, x64_rel(jit, jit->inner[in->target], X64_CALL_SIZE));
+	move_frame(jit, BPF_FRAME);
 }
 
-/* rax is free for the address: the call is about to set it. */
-static void call_c(struct jit_ctx *jit, uintptr_t fn)
+/* rax: what most calls are about to set. */
+void x64_call_c(struct jit_ctx *jit, uintptr_t fn)
 {
 	if (x64_reaches(jit, fn)) {
 		x64_call(jit, x64_rel(jit, fn - jit->rx, X64_CALL_SIZE));
@@ -148,7 +166,7 @@ static void call_c(struct jit_ctx *jit, uintptr_t fn)
 void x64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	(void)i;
-	call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	x64_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
 }
 
 /* The arguments are kept while it is found out what to call; six pushes keep rsp aligned. */
@@ -161,11 +179,13 @@ void x64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 		x64_push(jit, (enum x64_reg)kept[k]);
 	x64_mov(jit, W64, RSI, x64_reg(in->dst));
 	x64_set(jit, RDI, jit->outside.unit);
-	call_c(jit, jit->outside.calls_native);
+	x64_call_c(jit, jit->outside.calls_native);
 	x64_mov(jit, W64, X64_TMP, RAX);
 	for (size_t k = sizeof(kept); k-- > 0;)
 		x64_pop(jit, (enum x64_reg)kept[k]);
+	move_frame(jit, -BPF_FRAME);
 	x64_call_reg(jit, X64_TMP);
+	move_frame(jit, BPF_FRAME);
 }
 
 /* The offset first: its register may be one of the arguments'. */
@@ -182,7 +202,7 @@ void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	}
 	x64_mov(jit, W64, RDI, x64_reg(6));
 	x64_mov_imm32(jit, RDX, in->bytes);
-	call_c(jit, jit->outside.packet_load);
+	x64_call_c(jit, jit->outside.packet_load);
 	x64_test(jit, W64, RAX, RAX);
 	over = x64_jcc_over(jit, CC_NS);
 	x64_xor(jit, W32, RAX, RAX);

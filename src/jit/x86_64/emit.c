@@ -2,7 +2,7 @@
 /*
  * emit.c - the x86-64 back-end as a table; its functions are in
  *
- *	alu.c  div.c  mem.c  branch.c  call.c		enc.h: encoders, x64.h: registers
+ *	alu.c  div.c  mem.c  branch.c  call.c  guard.c	enc.h: encoders, x64.h: registers
  */
 #include "jit/x86_64/x64.h"
 
@@ -10,7 +10,7 @@ static const char *const feature_names[] = {"bmi2", NULL};
 
 const struct jit_arch jit_x86_64 = {
 	.name = "x86-64",
-	.max_ins = 128,
+	.max_ins = 192,
 	.trap = 0xcccccccc, /* INT3, four times */
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_MAYGOTO | 1u << INSN_EXIT,
 	.fixed = 1u << INSN_ALU | 1u << INSN_NEG | 1u << INSN_MOVSX | 1u << INSN_SWAP |
@@ -37,4 +37,5 @@ const struct jit_arch jit_x86_64 = {
 			[INSN_HELPER] = x64_emit_helper,
 			[INSN_EXIT] = x64_emit_exit,
 		},
+	.guard = &x64_guard,
 };

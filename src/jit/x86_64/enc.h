@@ -191,6 +191,23 @@ static inline void x64_alu_mem(struct jit_ctx *jit, enum x64_alu op, enum x64_wi
 	x64_rm(jit, x64_rex(w, rs, mem.base), 0x01 | (unsigned int)op << 3, rs, mem);
 }
 
+/* add .. cmp rd, [mem] */
+static inline void x64_alu_from(struct jit_ctx *jit, enum x64_alu op, enum x64_width w,
+				enum x64_reg rd, struct x64_mem mem)
+{
+	x64_rm(jit, x64_rex(w, rd, mem.base), 0x03 | (unsigned int)op << 3, rd, mem);
+}
+
+/* add .. cmp qword [mem], imm */
+static inline void x64_alu_mem_imm(struct jit_ctx *jit, enum x64_alu op, struct x64_mem mem,
+				   int32_t imm)
+{
+	bool small = x64_fits8(imm);
+
+	x64_rm(jit, x64_rex(W64, RAX, mem.base), small ? 0x83 : 0x81, op, mem);
+	jit_put(jit, (uint32_t)imm, small ? 1 : 4);
+}
+
 #define X64_ALU_MNEMONICS(name, op)                                                                \
 	static inline void x64_##name(struct jit_ctx *jit, enum x64_width w, enum x64_reg rd,      \
 				      enum x64_reg rs)                                             \

@@ -7,7 +7,7 @@
  *
  * The System V ABI's registers where it has them, so that every eBPF function is a C function
  * of r1 .. r5, and helpers are called with everything in place. r9, r10 and r11 are scratch
- * within an insn; r12 is never touched.
+ * within an insn; r12 is never touched but in guarded units (guard.c).
  *
  * Nothing is assumed of the flags between insns.
  */
@@ -85,6 +85,12 @@ void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+
+/* guard.c */
+extern const struct jit_guard x64_guard;
+
+/* x64_call_c - call a C function; rax is free for the address (call.c) */
+void x64_call_c(struct jit_ctx *jit, uintptr_t fn);
 
 /* Where a function counts its may_gotos, below its eBPF frame (call.c). */
 struct x64_mem x64_loops(const struct jit_ctx *jit);
