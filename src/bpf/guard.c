@@ -49,7 +49,18 @@ static unsigned int deal_slot(struct deal *deal, unsigned int kind)
 	return deal->turn[kind] = deal->n++;
 }
 
-static void check_accesses(struct unit *unit)
+static unsigned int base_of(const struct insn *in)
+{
+	return in->kind == INSN_LOAD ? in->src : in->dst;
+}
+
+static int refuse_outside(const struct unit *unit, uint32_t at, const struct log *log)
+{
+	return unit_error(unit, at, log, -EINVAL, "r10 %+d, %u bytes: outside the frame of %d",
+			  unit->ins[at].off, unit->ins[at].bytes, BPF_FRAME);
+}
+
+static int check_accesses(struct unit *unit, const struct log *log)
 {
 	struct deal deal = {.n = KINDS};
 
@@ -61,9 +72,13 @@ static void check_accesses(struct unit *unit)
 	for (uint32_t i = 0; i < unit->nins; i++) {
 		struct insn *in = &unit->ins[i];
 
-		if (in->flags & INSN_GUARD)
-			in->target = deal_slot(&deal, kind_of(in));
+		if (!(in->flags & INSN_GUARD))
+			continue;
+		if (base_of(in) == 10)
+			return refuse_outside(unit, i, log);
+		in->target = deal_slot(&deal, kind_of(in));
 	}
+	return 0;
 }
 
 /* Does what follows an insn begin a line, wherever it is jumped to from? */
@@ -125,14 +140,16 @@ static void look_at(struct unit *unit)
 		unit->depth = 0;
 }
 
-int guard_unit(struct unit *unit, unsigned int what)
+int guard_unit(struct unit *unit, unsigned int what, const struct log *log)
 {
+	int err = 0;
+
 	look_at(unit);
 	unit->guarded = what;
 	unit->checked = what & GUARD_CHECK;
 	if (unit->checked)
-		check_accesses(unit);
-	return what & GUARD_CHARGE ? charge_lines(unit) : 0;
+		err = check_accesses(unit, log);
+	return !err && what & GUARD_CHARGE ? charge_lines(unit) : err;
 }
 
 /* ---- a run ---- */

@@ -77,12 +77,14 @@ enum {
 };
 
 /*
- * guard_unit - prepare a unit, after calls_check() and before interp_prepare(): 0 or -ENOMEM
+ * guard_unit - prepare a unit, after calls_check() and before interp_prepare()
+ *
+ * Return: 0, -EINVAL (log: which access from r10 is outside its frame), -ENOMEM.
  *
  * A line is charged for as a whole: a run ends before the first one that the rest of its budget
  * does not cover. A call does not end a line.
  */
-int guard_unit(struct unit *unit, unsigned int what);
+int guard_unit(struct unit *unit, unsigned int what, const struct log *log);
 
 /*
  * guard_init - a run of @guard->unit that begins; unit, ops, owner and left are set

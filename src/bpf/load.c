@@ -299,7 +299,7 @@ static int make(struct pp_bpf_object *object, const struct native_for *native)
 	if (!err)
 		err = calls_check(&object->unit, &object->log);
 	if (!err && guards(object))
-		err = guard_unit(&object->unit, guards(object));
+		err = guard_unit(&object->unit, guards(object), &object->log);
 	if (!err)
 		err = hold_faults(object, runs ? native->mem : NULL);
 	if (err)

@@ -9,15 +9,18 @@
 
 const unsigned int engines[NENGINES] = {PP_BPF_NO_JIT, 0};
 
+char guard_reason[256];
+
 static void complain(void *ctx, const char *message)
 {
 	(void)ctx;
 	fprintf(stderr, "# %s\n", message);
 }
 
-static void drop(void *ctx, const char *message)
+static void keep(void *ctx, const char *message)
 {
-	(void)ctx, (void)message;
+	(void)ctx;
+	snprintf(guard_reason, sizeof(guard_reason), "%s", message);
 }
 
 struct pp_bpf_object *guard_open_budget(const char *text, unsigned int flags, uint64_t budget)
@@ -25,7 +28,7 @@ struct pp_bpf_object *guard_open_budget(const char *text, unsigned int flags, ui
 	const struct pp_bpf_opts opts = {.size = sizeof(opts),
 					 .flags = flags,
 					 .budget = budget,
-					 .log = drop};
+					 .log = keep};
 	const struct log log = {complain, NULL};
 	struct pp_bpf_object *object;
 	uint32_t nslots;

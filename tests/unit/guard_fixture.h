@@ -15,6 +15,9 @@
 extern const unsigned int engines[];
 #define NENGINES 2u
 
+/* The last reason that a library function logged. */
+extern char guard_reason[256];
+
 #define UNTOUCHED 0xdead0badu
 
 /* What became of a run; @result is UNTOUCHED where it gave none. */

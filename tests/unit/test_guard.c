@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -56,13 +57,11 @@ static const struct access accesses[] = {
 	{"r2 = r10\n *(u8 *)(r2 +0) = 0\n r0 = 0\n exit", 0, 1},
 	{"r2 = r10\n *(u64 *)(r2 -7) = 0\n r0 = 0\n exit", 0, 1},
 	{"r2 = r10\n r2 += 4088\n *(u64 *)(r2 +0) = 0\n r0 = 0\n exit", 0, 2},
-	{"r0 = 0\n *(u64 *)(r10 +8) = 0\n exit", 0, 1},
-	{"r0 = 0\n *(u64 *)(r10 -4) = 0\n exit", 0, 1},
 	/* a caller's frame, through a pointer; the end of a called function */
 	{"r1 = r10\n r1 += -8\n call f\n r0 = *(u64 *)(r10 -8)\n exit\n f: *(u64 *)(r1 +0) = 7\n exit",
 	 0, 0},
-	{"call f\n exit\n f: r0 = 0\n *(u64 *)(r10 +504) = 0\n exit", 0, 0},
-	{"call f\n exit\n f: r0 = 0\n *(u64 *)(r10 +512) = 0\n exit", 0, 3},
+	{"call f\n exit\n f: r0 = r10\n *(u64 *)(r0 +504) = 0\n r0 = 0\n exit", 0, 0},
+	{"call f\n exit\n f: r0 = r10\n *(u64 *)(r0 +512) = 0\n r0 = 0\n exit", 0, 3},
 	/* what nobody gave it */
 	{"r2 = *(u64 *)(r1 +0)\n r0 = *(u64 *)(r2 +0)\n exit", 8, 1},
 };
@@ -99,6 +98,30 @@ static void tells_the_address_and_the_function(void **state)
 		assert_int_equal(ran.stop.pc, 3);
 		assert_int_equal(ran.stop.address, UINT64_MAX);
 		assert_string_equal(ran.stop.function, "sub_2");
+	}
+}
+
+/* What can be seen at load is refused there, unless nobody wants to know. */
+static void accesses_outside_the_frame_are_refused(void **state)
+{
+	static const char *const texts[] = {
+		"r0 = 0\n *(u64 *)(r10 +8) = 0\n exit",
+		"r0 = 0\n *(u64 *)(r10 -4) = 0\n exit",
+		"r0 = *(u8 *)(r10 +0)\n exit",
+		"r0 = *(u8 *)(r10 -513)\n exit",
+		"r0 = 0\n lock *(u64 *)(r10 -516) += r0\n exit",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct pp_bpf_object *object = guard_open(texts[i], 0);
+
+		assert_int_equal(pp_bpf_load(object), -EINVAL);
+		assert_non_null(strstr(guard_reason, "outside the frame of 512"));
+		pp_bpf_close(object);
+		object = guard_open(texts[i], PP_BPF_TRUSTED);
+		assert_int_equal(pp_bpf_load(object), 0);
+		pp_bpf_close(object);
 	}
 }
 
@@ -331,6 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends_where_the_access_is_bad),
+		cmocka_unit_test(accesses_outside_the_frame_are_refused),
 		cmocka_unit_test(tells_the_address_and_the_function),
 		cmocka_unit_test(memory_of_the_host_is_there_if_it_says_so),
 		cmocka_unit_test(trusted_programs_are_not_checked),

@@ -7,6 +7,8 @@
  *	[sp .. sp + stack - 1]	the eBPF frame; sp + stack is r10
  *	[sp]			may_gotos that are left, if it has any: the lowest 8 bytes of stack
  *
+ * In guarded units eBPF frames are elsewhere (bpf/guard.h), and s5 is set once by who enters.
+ *
  * Every part is there only if the function needs it. There is no red zone below sp (section
  * "Integer Calling Convention"): who has a frame moves sp.
  */
@@ -47,7 +49,7 @@ void rv_prologue(struct jit_ctx *jit)
 
 	jit->frame = (struct jit_frame){
 		.saved = flow->writes & SAVED_REGS,
-		.stack = flow->stack + (flow->loops ? 8u : 0),
+		.stack = (jit->unit->guarded ? 0u : flow->stack) + (flow->loops ? 8u : 0),
 	};
 	if (frame_size(jit))
 		rv_put(jit, rv_addi(RV_SP, RV_SP, -frame_size(jit)));
@@ -68,15 +70,18 @@ static void epilogue(struct jit_ctx *jit)
 	rv_put(jit, rv_ret());
 }
 
-/* The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. */
+/*
+ * The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. One
+ * that is charged for is not jumped to: who jumps there has paid.
+ */
 void rv_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	uint8_t *start = jit->pos, *end;
 
-	(void)in;
 	epilogue(jit);
-	if (jit->exit == JIT_NONE) {
-		jit->exit = i;
+	if (jit->exit == JIT_NONE || in->charge) {
+		if (!in->charge)
+			jit->exit = i;
 		return;
 	}
 	end = jit->pos;
@@ -114,18 +119,28 @@ static bool is_near(const struct jit_ctx *jit, uint32_t i, uint32_t f)
 	return distance + CALL_SLACK < 1 << 20;
 }
 
+/* r10 is where the called function's frame ends, if it is not its own affair. */
+static void move_frame(struct jit_ctx *jit, int32_t bytes)
+{
+	if (jit->unit->guarded)
+		rv_put(jit, rv_addi(RV_FRAME, RV_FRAME, bytes));
+}
+
 void rv_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
-	int32_t rel = rv_rel(jit, jit->inner[in->target]);
+	int32_t rel;
 
+	move_frame(jit, -BPF_FRAME);
+	rel = rv_rel(jit, jit->inner[in->target]);
 	if (is_near(jit, i, in->target))
 		rv_put_wide(jit, rv_jal(RV_RA, rel));
 	else
 		rv_jump_far(jit, RV_RA, RV_RA, rel);
+	move_frame(jit, BPF_FRAME);
 }
 
-/* a5 is free for the address: the call is about to set it. */
-static void call_c(struct jit_ctx *jit, uintptr_t fn)
+/* a5: what most calls are about to set. */
+void rv_call_c(struct jit_ctx *jit, uintptr_t fn)
 {
 	if (rv_reaches(jit, fn)) {
 		rv_jump_far(jit, RV_RA, RV_RA, rv_rel(jit, fn - jit->rx));
@@ -137,7 +152,7 @@ static void call_c(struct jit_ctx *jit, uintptr_t fn)
 
 void rv_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
-	call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	rv_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
 	if (jit->flow->live_in[i + 1] & 1)
 		rv_put(jit, rv_mv(rv_reg(0), RV_A0));
 }
@@ -160,11 +175,13 @@ void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	each_argument(jit, rv_sd);
 	rv_put(jit, rv_mv(RV_A1, RV_TMP));
 	rv_set_address(jit, RV_A0, jit->outside.unit);
-	call_c(jit, jit->outside.calls_native);
+	rv_call_c(jit, jit->outside.calls_native);
 	rv_put(jit, rv_mv(RV_TMP, RV_A0));
 	each_argument(jit, rv_ld);
 	rv_put(jit, rv_addi(RV_SP, RV_SP, KEPT_SIZE));
+	move_frame(jit, -BPF_FRAME);
 	rv_put(jit, rv_jalr(RV_RA, rv_at(RV_TMP, 0)));
+	move_frame(jit, BPF_FRAME);
 	rv_put(jit, rv_mv(rv_reg(0), RV_A0));
 }
 
@@ -188,7 +205,7 @@ void rv_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	rv_put(jit, rv_mv(RV_A1, RV_TMP));
 	rv_put(jit, rv_mv(RV_A0, rv_reg(6)));
 	rv_set(jit, RV_A2, in->bytes);
-	call_c(jit, jit->outside.packet_load);
+	rv_call_c(jit, jit->outside.packet_load);
 	rv_put(jit, rv_mv(rv_reg(0), RV_A0));
 	start = jit->pos;
 	put_none(jit); /* for its size: a branch cannot be put before what is there */

@@ -11,7 +11,7 @@ static const char *const feature_names[] = {"c", "zba", "zbb", "zbs", NULL};
 
 const struct jit_arch jit_riscv64 = {
 	.name = "riscv64",
-	.max_ins = 192,
+	.max_ins = 320,
 	.trap = 0, /* defined to be illegal (chapter "Introduction") */
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_MAYGOTO | 1u << INSN_CALL |
 		   1u << INSN_EXIT,
@@ -40,4 +40,5 @@ const struct jit_arch jit_riscv64 = {
 			[INSN_HELPER] = rv_emit_helper,
 			[INSN_EXIT] = rv_emit_exit,
 		},
+	.guard = &rv_guard,
 };

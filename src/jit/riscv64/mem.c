@@ -16,7 +16,9 @@ static struct rv_mem operand(struct jit_ctx *jit, unsigned int r, int32_t off)
 {
 	enum rv_reg base = RV_SP;
 
-	if (r == RV_FRAME_REG)
+	if (r == RV_FRAME_REG && jit->unit->guarded)
+		base = RV_FRAME;
+	else if (r == RV_FRAME_REG)
 		off += (int32_t)jit->frame.stack;
 	else
 		base = rv_reg(r);

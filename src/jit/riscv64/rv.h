@@ -10,7 +10,8 @@
  * among the eight registers that compressed instructions can name.
  *
  * r10 has no register: the frame lies at sp, so that its slots are offsets of sp, which compressed
- * loads and stores take, and there is nothing to set up or to save. s0 is never touched: unwinders
+ * loads and stores take, and there is nothing to set up or to save. But in guarded units (guard.c)
+ * it is s5, and s6 holds the guard. s0 is never touched: unwinders
  * by frame pointer skip these functions. t1 .. t5 are scratch within an insn; t0 is not used, as
  * jumps through it are taken for returns (chapter "RV32I", section "Unconditional Jumps").
  */
@@ -27,6 +28,9 @@
 #define RV_FAILED RV_T4 /* sc: not stored */
 #define RV_KEPT RV_T5   /* r10 as what sc stores */
 
+#define RV_FRAME RV_S5 /* r10, and */
+#define RV_GUARD RV_S6 /* the guard, in guarded units */
+
 #define RV_FRAME_REG 10u /* the eBPF register */
 
 /* The register that holds eBPF register @r, 0 .. 9. */
@@ -39,11 +43,13 @@ static inline enum rv_reg rv_reg(unsigned int r)
 	return (enum rv_reg)map[r];
 }
 
-/* The same for one that is read: r10 is made in @tmp. */
+/* The same for one that is read: r10 may be made in @tmp. */
 static inline enum rv_reg rv_read(struct jit_ctx *jit, unsigned int r, enum rv_reg tmp)
 {
 	if (r != RV_FRAME_REG)
 		return rv_reg(r);
+	if (jit->unit->guarded)
+		return RV_FRAME;
 	rv_put(jit, rv_addi(tmp, RV_SP, (int32_t)jit->frame.stack));
 	return tmp;
 }
@@ -135,6 +141,12 @@ void rv_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+
+/* rv_call_c - call a C function; a5 is free for the address */
+void rv_call_c(struct jit_ctx *jit, uintptr_t fn);
+
+/* guard.c */
+extern const struct jit_guard rv_guard;
 
 /* rv_jump_to - end this insn with a jump to insn @target (branch.c) */
 void rv_jump_to(struct jit_ctx *jit, uint32_t target);
