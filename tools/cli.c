@@ -174,6 +174,14 @@ static int take_count(const struct cli_option *option, const char *value, uint64
 	return CLI_GO;
 }
 
+static int take_text(const struct cli_option *option, const char *value, struct cli_texts *to)
+{
+	if (to->count == CLI_TEXTS_MAX)
+		return cli_usage("%s may be given %u times", option->name, CLI_TEXTS_MAX);
+	to->at[to->count++] = value;
+	return CLI_GO;
+}
+
 /* The option that picked what is in @option's place. */
 static const char *picked(const struct cli_option *options, const struct cli_option *option,
 			  int pick)
@@ -212,6 +220,7 @@ static int set_option(const struct cli_option *options, const struct cli_option 
 	switch (option->type) {
 	case CLI_SWITCH: *(bool *)place(args, option) = true; return CLI_GO;
 	case CLI_TEXT: *(const char **)place(args, option) = value; return CLI_GO;
+	case CLI_TEXTS: return take_text(option, value, place(args, option));
 	case CLI_COUNT: return take_count(option, value, place(args, option));
 	case CLI_PICK: return take_pick(options, option, place(args, option));
 	default: return CLI_USAGE; /* operands have no name on the command line */

@@ -27,8 +27,16 @@ enum cli_type {
 	CLI_NEEDED,  /* the same, and an error without it */
 	CLI_SWITCH,  /* bool: true if given */
 	CLI_TEXT,    /* const char *: the value as given */
+	CLI_TEXTS,   /* struct cli_texts: the values, in order; the option may be repeated */
 	CLI_COUNT,   /* uint64_t: a decimal number from 1 to option.pick, 0 is UINT64_MAX */
 	CLI_PICK,    /* int: option.pick; options that pick for one place exclude each other */
+};
+
+#define CLI_TEXTS_MAX 32u
+
+struct cli_texts {
+	const char *at[CLI_TEXTS_MAX];
+	unsigned int count;
 };
 
 /*

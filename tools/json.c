@@ -98,6 +98,12 @@ void json_count(struct json *json, const char *key, uint64_t value)
 	fprintf(json->to, "%" PRIu64, value);
 }
 
+void json_signed(struct json *json, const char *key, int64_t value)
+{
+	put_key(json, key);
+	fprintf(json->to, "%" PRId64, value);
+}
+
 void json_real(struct json *json, const char *key, double value, int decimals)
 {
 	if (!isfinite(value)) { /* JSON has no infinity */

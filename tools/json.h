@@ -30,6 +30,7 @@ void json_close(struct json *json, char bracket);
 void json_text(struct json *json, const char *key, const char *text);
 void json_hex(struct json *json, const char *key, uint64_t value); /* as text: "0x2a" */
 void json_count(struct json *json, const char *key, uint64_t value);
+void json_signed(struct json *json, const char *key, int64_t value);
 void json_real(struct json *json, const char *key, double value, int decimals);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);

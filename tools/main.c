@@ -13,6 +13,7 @@ static const struct subcommand {
 } subcommands[] = {
 	{"run", run_main, "execute the programs of an eBPF object, natively or interpreted"},
 	{"dump", dump_main, "list the eBPF of an object, native code beside it if wanted"},
+	{"map", map_main, "list, fill and dump the maps of an object, around runs of a program"},
 	{"heap", heap_command_main, "look at a heap of packed code at work"},
 	{"bench", bench_main, "measure packed programs against a page per program, and more"},
 	{"plugin", plugin_main, "run one test of the public eBPF conformance suite"},

@@ -16,6 +16,7 @@
 #include "json.h"
 #include "lanes.h"
 #include "load.h"
+#include "map_io.h"
 #include "tools.h"
 
 #define THREADS_MAX 1024
@@ -26,7 +27,8 @@ struct settings {
 	const char *file, *prog, *mem, *data, *ctx, *data_out, *writer;
 	uint64_t repeat, threads, budget;
 	int engine;
-	bool raw, json, probe, trusted;
+	struct cli_texts maps;
+	bool raw, json, probe, trusted, dump_maps;
 };
 
 static const struct cli_option options[] = {
@@ -67,6 +69,14 @@ static const struct cli_option options[] = {
 	{"--probe", NULL, CLI_SWITCH, 0, offsetof(struct settings, probe),
 	 "pointers may be bad: what is loaded through one is 0, what is stored is\n"
 	 "dropped, and the program goes on"},
+	{"--map", "NAME=FILE", CLI_TEXTS, 0, offsetof(struct settings, maps),
+	 "fill map NAME from a JSON file before the first run:\n"
+	 "[{\"key\":1,\"value\":{\"count\":2}},..], or what --dump-maps wrote of it. Keys and\n"
+	 "values are numbers, hex text, or objects and arrays as the object's BTF has\n"
+	 "them. May be repeated"},
+	{"--dump-maps", NULL, CLI_SWITCH, 0, offsetof(struct settings, dump_maps),
+	 "afterwards print all maps and their elements; see 'progpack map --help'.\n"
+	 "With --diff those of native code"},
 	{"--writer", "NAME", CLI_TEXT, 0, offsetof(struct settings, writer),
 	 "how code is written: auto, poke (no writable view) or alias (a second,\n"
 	 "writable view at another address); default: auto"},
@@ -84,7 +94,8 @@ static const struct cli_command command = {
 	.summary = "execute the programs of an eBPF object",
 	.synopsis = "FILE [--prog NAME] [--mem HEX | --data FILE] [--ctx FILE] [--data-out FILE]\n"
 		    "FILE [--repeat N] [--threads N] [--budget N] [--trusted | --probe]\n"
-		    "FILE [--jit | --interp | --diff] [--writer NAME] [--raw] [--json]",
+		    "FILE [--jit | --interp | --diff] [--writer NAME] [--raw] [--json]\n"
+		    "FILE [--map NAME=FILE ...] [--dump-maps]",
 	.about =
 		"Loads all programs of FILE into one image and calls them with r1 = address of the\n"
 		"data and r2 = its length in bytes. Each program gets a fresh copy of the data. Prints\n"
@@ -106,6 +117,7 @@ struct run {
 	struct settings set;
 	const char *name; /* of the file, in messages */
 	struct bytes file, data, ctx;
+	struct types types;
 	struct loaded jit, interp; /* one of them, or with --diff both */
 	struct lanes jit_lanes, interp_lanes;
 	enum pp_writer writer;
@@ -324,8 +336,12 @@ static int do_programs(struct run *run)
 	err = run->set.prog ? do_prog(run, prog) : do_all(run, loaded->object);
 	if (run->set.json) {
 		json_close(&run->json, ']');
+		if (run->set.dump_maps)
+			map_io_json(loaded->object, &run->types, NULL, &run->json);
 		json_close(&run->json, '}');
 		putchar('\n');
+	} else if (run->set.dump_maps) {
+		map_io_table(loaded->object, &run->types, NULL);
 	}
 	return err;
 }
@@ -378,6 +394,20 @@ static int read_ctx(struct run *run)
 	if (input_read(run->set.ctx, &run->ctx))
 		return -1;
 	return input_fill(&run->ctx, sizeof(struct pp_bpf_packet));
+}
+
+/* Each engine has its own maps. */
+static int fill_maps(struct run *run)
+{
+	const struct loaded *engines[] = {&run->jit, &run->interp};
+	int err = 0;
+
+	types_init(&run->file, &run->types);
+	for (size_t i = 0; i < 2 && !err; i++) {
+		if (engines[i]->object)
+			err = map_io_fill(engines[i]->object, &run->types, &run->set.maps);
+	}
+	return err;
 }
 
 static int read_inputs(struct run *run)
@@ -433,10 +463,12 @@ int run_main(int argc, char **argv)
 		status = check_settings(&run);
 	if (status != CLI_GO)
 		return status;
-	if (read_inputs(&run) || load_engines(&run) || do_programs(&run) || write_data(&run))
+	if (read_inputs(&run) || load_engines(&run) || fill_maps(&run) || do_programs(&run) ||
+	    write_data(&run))
 		run.status = CLI_FAILED;
 	load_fini(&run.interp);
 	load_fini(&run.jit);
+	types_fini(&run.types);
 	lanes_fini(&run.interp_lanes);
 	lanes_fini(&run.jit_lanes);
 	input_free(&run.ctx);

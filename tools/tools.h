@@ -11,6 +11,7 @@ int run_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
 int heap_command_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
+int map_main(int argc, char **argv);
 int plugin_main(int argc, char **argv);
 
 #endif

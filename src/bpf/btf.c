@@ -73,7 +73,7 @@ static uint64_t type_bytes(const uint8_t *at)
 	return sizeof(type) + tail->once + (uint64_t)tail->each * BTF_INFO_VLEN(type.info);
 }
 
-static bool types_fit(const uint8_t *btf, uint64_t size)
+bool btf_fits(const uint8_t *btf, uint64_t size)
 {
 	struct btf_header header;
 	uint64_t at, end;
@@ -312,7 +312,7 @@ int btf_maps(struct pp_bpf_object *object, uint32_t section)
 	if (!raw->data)
 		return log_error(&object->log, -ENOEXEC,
 				 "section '.maps': no BTF to read it by (compile with -g)");
-	if (raw->size > UINT32_MAX || !types_fit(raw->data, raw->size))
+	if (raw->size > UINT32_MAX || !btf_fits(raw->data, raw->size))
 		return log_error(&object->log, -ENOEXEC, "section '.BTF': malformed");
 	btf = btf__new(raw->data, (uint32_t)raw->size);
 	if (!btf)

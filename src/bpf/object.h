@@ -123,6 +123,10 @@ int layout_elf(struct pp_bpf_object *object);
 /* layout_raw - the same for source.slots alone: 0, -EINVAL (a call to nowhere), -ENOMEM */
 int layout_raw(struct pp_bpf_object *object);
 
+/* btf_fits - are these bytes BTF whose types do not overrun their table? libbpf may be given them
+ */
+bool btf_fits(const uint8_t *btf, uint64_t size);
+
 /* btf_maps, legacy_maps - add the maps that a section defines: -ENOEXEC, -ENOTSUP, -ENOMEM */
 int btf_maps(struct pp_bpf_object *object, uint32_t section);
 int legacy_maps(struct pp_bpf_object *object, uint32_t section);

@@ -9,7 +9,7 @@ import subprocess
 from tap import EXIT, PROGPACK, failure, has, main, mov, progpack, same, test, usage_error
 
 MAN = pathlib.Path(__file__).resolve().parents[2] / "docs" / "man" / "progpack.1"
-COMMANDS = ["run", "dump", "plugin", "heap"]
+COMMANDS = ["run", "dump", "map", "plugin", "heap"]
 BENCHMARKS = ["tag", "trigger", "stress", "map", "heap"]
 SEVEN = mov(0, 7) + EXIT
 
