@@ -70,6 +70,8 @@ static int run_prog(const struct settings *set, const struct loaded *loaded)
 	for (uint64_t i = 0; i < set->repeat && !err; i++)
 		err = pp_bpf_run(prog, data.at, data.size, &result);
 	input_free(&data);
+	if (err)
+		cli_error("%s: %s: %s", input_name(set->file), set->prog, strerror(-err));
 	return err;
 }
 

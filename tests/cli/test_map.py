@@ -121,6 +121,7 @@ def wrong_names_and_arguments_are_refused():
     has(failure("map", MAPS, "--map", "nothere"), "NAME=FILE")
     has(failure("map", MAPS, "--map", "hash=/nonexistent"), "/nonexistent")
     has(failure("map", MAPS, "--prog", "nothere"), "nothere")
+    has(failure("map", PROGS, "--prog", "sum", "--mem", "0"), "--mem")
     usage_error("map")
     usage_error("map", MAPS, "--list", "--json")
 
