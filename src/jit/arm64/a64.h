@@ -9,7 +9,8 @@
  * and helpers are called with everything in place; results move between x0 and x7.
  *
  * r10 has no register: the frame ends where sp was, so that its slots are positive offsets of sp,
- * which loads and stores take scaled, and there is nothing to set up or to save. x9 .. x13 are
+ * which loads and stores take scaled, and there is nothing to set up or to save. But in guarded
+ * units (guard.c) it is x23, and x24 holds the guard. x9 .. x13 are
  * scratch within an insn; x16 too, for jumps that nothing else reaches. x18, the platform's, is
  * never touched. Return addresses are not signed (FEAT_PAuth): that is between a function and its
  * own stack, and no caller asks for it.
@@ -32,6 +33,9 @@
 
 #define A64_FP X29
 #define A64_LR X30
+#define A64_FRAME X23 /* r10, and */
+#define A64_GUARD X24 /* the guard, in guarded units */
+
 #define A64_FRAME_REG 10u /* the eBPF register */
 
 /* The register that holds eBPF register @r, 0 .. 9. */
@@ -45,11 +49,13 @@ static inline enum a64_reg a64_reg(unsigned int r)
 /* a64_frame_size - how far r10 is from sp (call.c) */
 int32_t a64_frame_size(const struct jit_ctx *jit);
 
-/* The register of one that is read: r10 is made in @tmp. */
+/* The register of one that is read: r10 may be made in @tmp. */
 static inline enum a64_reg a64_read(struct jit_ctx *jit, unsigned int r, enum a64_reg tmp)
 {
 	if (r != A64_FRAME_REG)
 		return a64_reg(r);
+	if (jit->unit->guarded)
+		return A64_FRAME;
 	a64_put(jit, a64_add_imm(W64, tmp, SP, (uint32_t)a64_frame_size(jit)));
 	return tmp;
 }
@@ -116,6 +122,12 @@ void a64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void a64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void a64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void a64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+
+/* a64_call_c - call a C function; x9 is free for the address */
+void a64_call_c(struct jit_ctx *jit, uintptr_t fn);
+
+/* guard.c */
+extern const struct jit_guard a64_guard;
 
 /* a64_loops - where a function counts its may_gotos (call.c) */
 struct a64_mem a64_loops(const struct jit_ctx *jit);

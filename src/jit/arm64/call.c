@@ -8,6 +8,8 @@
  *	[sp + 16 ..]		callee-saved registers that this function changes
  *	[sp]			x29, x30: the frame record, if it calls (section 6.4.6)
  *
+ * In guarded units eBPF frames are elsewhere (bpf/guard.h), and x23 is set once by who enters.
+ *
  * Every part is there only if the function needs it; what is saved moves down where there is no
  * record. There is no red zone below sp: who has a frame moves sp. Every function that calls is in
  * the chain of frame records, so that unwinders find its caller.
@@ -112,7 +114,8 @@ static bool is_landed_on(const struct jit_ctx *jit)
 {
 	const struct func *func = jit_func(jit);
 
-	return func->taken || (func->entry && jit->entry[jit->func] == jit->inner[jit->func]);
+	return func->taken || (func->entry && (jit->unit->guarded ||
+					       jit->entry[jit->func] == jit->inner[jit->func]));
 }
 
 void a64_prologue(struct jit_ctx *jit)
@@ -122,7 +125,7 @@ void a64_prologue(struct jit_ctx *jit)
 
 	jit->frame = (struct jit_frame){
 		.saved = flow->writes & SAVED_REGS,
-		.stack = flow->stack + (flow->loops ? 8u : 0),
+		.stack = (jit->unit->guarded ? 0u : flow->stack) + (flow->loops ? 8u : 0),
 	};
 	if (is_landed_on(jit))
 		a64_land(jit);
@@ -151,15 +154,18 @@ static void epilogue(struct jit_ctx *jit)
 /* As short as a jump to another one, which takes longer: it is not worth that. */
 #define SHORT_EPILOGUE 8
 
-/* The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. */
+/*
+ * The first exit of a function holds the epilogue; a later one jumps to it if that is shorter. One
+ * that is charged for is not jumped to: who jumps there has paid.
+ */
 void a64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	uint8_t *start = jit->pos, *end;
 
-	(void)in;
 	epilogue(jit);
-	if (jit->exit == JIT_NONE) {
-		jit->exit = i;
+	if (jit->exit == JIT_NONE || in->charge) {
+		if (!in->charge)
+			jit->exit = i;
 		return;
 	}
 	end = jit->pos;
@@ -197,19 +203,29 @@ static bool is_near(const struct jit_ctx *jit, uint32_t i, uint32_t f)
 	return distance + CALL_SLACK < 1u << 27;
 }
 
+/* r10 is where the called function's frame ends, if it is not its own affair. */
+static void move_frame(struct jit_ctx *jit,
+		       uint32_t (*op)(enum a64_width, enum a64_reg, enum a64_reg, uint32_t))
+{
+	if (jit->unit->guarded)
+		a64_put(jit, op(W64, A64_FRAME, A64_FRAME, BPF_FRAME));
+}
+
 void a64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	size_t inner = jit->inner[in->target];
 
+	move_frame(jit, a64_sub_imm);
 	if (is_near(jit, i, in->target)) {
 		a64_put(jit, a64_bl(a64_rel_to(jit, inner)));
-		return;
+	} else {
+		a64_put_address(jit, A64_FAR, jit->rx + inner);
+		a64_put(jit, a64_blr(A64_FAR));
 	}
-	a64_put_address(jit, A64_FAR, jit->rx + inner);
-	a64_put(jit, a64_blr(A64_FAR));
+	move_frame(jit, a64_add_imm);
 }
 
-static void call_c(struct jit_ctx *jit, uintptr_t fn)
+void a64_call_c(struct jit_ctx *jit, uintptr_t fn)
 {
 	if (a64_calls_reach(jit, fn)) {
 		a64_put(jit, a64_bl(a64_rel_to(jit, fn - jit->rx)));
@@ -221,7 +237,7 @@ static void call_c(struct jit_ctx *jit, uintptr_t fn)
 
 void a64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
-	call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	a64_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
 	if (jit->flow->live_in[i + 1] & 1)
 		a64_put(jit, a64_mov(W64, a64_reg(0), X0));
 }
@@ -239,12 +255,14 @@ void a64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	a64_put(jit, a64_ls(A64_STR, 8, X4, a64_at(SP, 32)));
 	a64_put(jit, a64_mov(W64, X1, rs));
 	a64_set_address(jit, X0, jit->outside.unit);
-	call_c(jit, jit->outside.calls_native);
+	a64_call_c(jit, jit->outside.calls_native);
 	a64_put(jit, a64_mov(W64, A64_TMP, X0));
 	a64_put(jit, a64_ls(A64_LDR, 8, X4, a64_at(SP, 32)));
 	a64_put(jit, a64_ldp(X2, X3, SP, 16));
 	a64_put(jit, a64_ldp_post(X0, X1, SP, KEPT_SIZE));
+	move_frame(jit, a64_sub_imm);
 	a64_put(jit, a64_blr(A64_TMP));
+	move_frame(jit, a64_add_imm);
 	a64_put(jit, a64_mov(W64, a64_reg(0), X0));
 }
 
@@ -278,7 +296,7 @@ void a64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	set_offset(jit, in);
 	a64_put(jit, a64_mov(W64, X0, a64_reg(6)));
 	a64_set(jit, X2, in->bytes);
-	call_c(jit, jit->outside.packet_load);
+	a64_call_c(jit, jit->outside.packet_load);
 	a64_put(jit, a64_mov(W64, a64_reg(0), X0));
 	start = jit->pos;
 	put_none(jit); /* for its size: a branch cannot be put before what is there */

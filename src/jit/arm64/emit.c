@@ -2,7 +2,7 @@
 /*
  * emit.c - the arm64 back-end as a table; its functions are in
  *
- *	alu.c  div.c  mem.c  branch.c  call.c		enc.h: encoders, a64.h: registers
+ *	alu.c  div.c  mem.c  branch.c  call.c  guard.c	enc.h: encoders, a64.h: registers
  *	imm.c: constants
  */
 #include "jit/arm64/a64.h"
@@ -11,7 +11,7 @@ static const char *const feature_names[] = {"lse", "bti", NULL};
 
 const struct jit_arch jit_arm64 = {
 	.name = "arm64",
-	.max_ins = 160,
+	.max_ins = 288,
 	.trap = 0xd4200000, /* brk #0 */
 	.relaxes = 1u << INSN_JUMP | 1u << INSN_BRANCH | 1u << INSN_MAYGOTO | 1u << INSN_CALL |
 		   1u << INSN_EXIT,
@@ -40,4 +40,5 @@ const struct jit_arch jit_arm64 = {
 			[INSN_HELPER] = a64_emit_helper,
 			[INSN_EXIT] = a64_emit_exit,
 		},
+	.guard = &a64_guard,
 };

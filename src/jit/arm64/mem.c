@@ -12,6 +12,8 @@ static enum a64_reg base_of(const struct jit_ctx *jit, unsigned int r, int32_t *
 {
 	if (r != A64_FRAME_REG)
 		return a64_reg(r);
+	if (jit->unit->guarded)
+		return A64_FRAME;
 	*off += a64_frame_size(jit);
 	return SP;
 }

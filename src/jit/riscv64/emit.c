@@ -2,7 +2,7 @@
 /*
  * emit.c - the RISC-V back-end as a table; its functions are in
  *
- *	alu.c  div.c  mem.c  branch.c  call.c		enc.h: encoders, rv.h: registers
+ *	alu.c  div.c  mem.c  branch.c  call.c  guard.c	enc.h: encoders, rv.h: registers
  *	li.c: constants  compress.c: short forms  form.c: what upper halves hold
  */
 #include "jit/riscv64/rv.h"
