@@ -33,27 +33,38 @@ static bool hash_bounds(const struct map *map, uint64_t addr, struct map_bounds 
 	return addr < bounds->hi;
 }
 
+/* Place and state of the record at @pos; false: it was consumed meanwhile, and may be written over.
+ */
+static bool see_record(struct map_ring *ring, uint64_t pos, uint32_t *word)
+{
+	*word = __atomic_load_n(&ring_at(ring, pos)->len, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) <= pos;
+}
+
 /*
- * The record that is being written there, as far as the consumer has come: it is one for as long as
- * nobody submits it. Headers cannot have been changed by who only gets these bounds.
+ * The record that is being written there: it is one for as long as nobody submits it, and the
+ * consumer does not go past it. Those before it may be consumed as they are looked at: then it goes
+ * on where the consumer is. Headers cannot have been changed by who only gets these bounds.
  */
 static bool ring_bounds(const struct map *map, uint64_t addr, struct map_bounds *bounds)
 {
 	struct map_ring *ring = map->ring;
 	uint64_t end = __atomic_load_n(&ring->produced, __ATOMIC_ACQUIRE);
 	uint64_t pos = __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE);
-	uint32_t len;
+	uint32_t len, word;
 
 	bounds->passes = true;
-	for (; pos < end; pos += (len + RING_HEADER + 7) / 8 * 8) {
-		const struct ring_record *record = ring_at(ring, pos);
-		uint32_t word = __atomic_load_n(&record->len, __ATOMIC_ACQUIRE);
-
+	while (pos < end) {
+		if (!see_record(ring, pos, &word)) {
+			pos = __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE);
+			continue;
+		}
 		len = word & ~(RING_BUSY | RING_DISCARD);
-		bounds->lo = (uintptr_t)(record + 1);
+		bounds->lo = (uintptr_t)(ring_at(ring, pos) + 1);
 		bounds->hi = bounds->lo + len;
 		if (addr - bounds->lo < len)
 			return word & RING_BUSY;
+		pos += (len + RING_HEADER + 7) / 8 * 8;
 	}
 	return false;
 }

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "bpf/helper_map.h"
+#include "bpf/map_words.h"
 #include "os/mirror.h"
 
 #define FLAGS ((uint32_t)MAP_NUMA_NODE)
@@ -71,7 +71,8 @@ static struct ring_record *take_place(struct map_ring *ring, uint32_t size)
 	if (end - __atomic_load_n(&ring->consumed, __ATOMIC_ACQUIRE) > ring->mask)
 		return NULL;
 	__atomic_store_n(&record->len, size | RING_BUSY, __ATOMIC_RELAXED);
-	record->distance = (uint32_t)(((uint8_t *)record - (uint8_t *)ring) / 8);
+	__atomic_store_n(&record->distance, (uint32_t)(((uint8_t *)record - (uint8_t *)ring) / 8),
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->produced, end, __ATOMIC_RELEASE);
 	return record;
 }
@@ -139,7 +140,7 @@ uint64_t ringbuf_output(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint
 	record = reserve(pointer(r1), r3);
 	if (!record)
 		return (uint64_t)(int64_t)-EAGAIN;
-	memcpy(record + 1, pointer(r2), r3);
+	words_put(record + 1, pointer(r2), r3); /* guards look for headers here: ring_bounds() */
 	commit(record, 0, r4);
 	return 0;
 }
