@@ -203,6 +203,53 @@ free_walk:
 	return err;
 }
 
+/* ---- tail calls ---- */
+
+/* The insn by which the function comes to a tail call, as far as is known; its end if by none. */
+static uint32_t find_tail(const struct unit *unit, const struct func *func)
+{
+	uint32_t i = func->start;
+
+	for (; i < func->end; i++) {
+		const struct insn *in = &unit->ins[i];
+
+		if (in->kind == INSN_TAIL ||
+		    (in->kind == INSN_CALL && unit->funcs[in->target].tails))
+			break;
+	}
+	return i;
+}
+
+static int refuse_taken(const struct unit *unit, const struct log *log)
+{
+	for (uint32_t f = 0; f < unit->nfuncs; f++) {
+		const struct func *func = &unit->funcs[f];
+
+		if (func->tails && func->taken)
+			return unit_error(unit, find_tail(unit, func), log, -EINVAL,
+					  "tail call in '%s', whose address is taken", func->name);
+	}
+	return 0;
+}
+
+/* As often as chains of calls are long, plus one. */
+int calls_tails(const struct unit *unit, const struct log *log)
+{
+	bool grew;
+
+	do {
+		grew = false;
+		for (uint32_t f = 0; f < unit->nfuncs; f++) {
+			struct func *func = &unit->funcs[f];
+
+			if (func->tails || find_tail(unit, func) == func->end)
+				continue;
+			func->tails = grew = true;
+		}
+	} while (grew);
+	return refuse_taken(unit, log);
+}
+
 /* ---- at run time ---- */
 
 const struct func *calls_func(const struct unit *unit, uint64_t value)
@@ -217,7 +264,7 @@ const struct func *calls_func(const struct unit *unit, uint64_t value)
 const struct helper *calls_helper(const struct unit *unit, uint64_t value)
 {
 	for (uint32_t i = 0; i < unit->nhelpers; i++) {
-		if (unit->helpers[i].id == value)
+		if (unit->helpers[i].id == value && !unit->helpers[i].tail)
 			return &unit->helpers[i];
 	}
 	return NULL;

@@ -13,6 +13,14 @@
  */
 int calls_check(struct unit *unit, const struct log *log);
 
+/*
+ * calls_tails - set tails of the unit's functions; calls_check() comes before
+ *
+ * None whose address is taken may have it: helpers call such a function, and it would be another
+ * program that they called. Return: 0, -EINVAL.
+ */
+int calls_tails(const struct unit *unit, const struct log *log);
+
 /* calls_func, calls_helper - what a register holds, of the unit: a function, a helper; or NULL */
 const struct func *calls_func(const struct unit *unit, uint64_t value);
 const struct helper *calls_helper(const struct unit *unit, uint64_t value);

@@ -214,6 +214,7 @@ int disasm(const struct unit *unit, uint32_t at, char *text, size_t size)
 	case INSN_PACKET: return put_packet(t, in);
 	case INSN_CALL: return put_call(t, unit, at);
 	case INSN_CALLX: return snprintf(text, size, "callx r%d", in->dst);
+	case INSN_TAIL:
 	case INSN_HELPER: return put_helper(t, unit, in);
 	case INSN_EXIT: return snprintf(text, size, "exit");
 	case INSN_KINDS: break;

@@ -65,6 +65,7 @@ static unsigned int reads(const struct unit *unit, const struct insn *in)
 	case INSN_STORE:
 	case INSN_BRANCH: return BIT(in->dst) | operand(in);
 	case INSN_ATOMIC: return BIT(in->dst) | BIT(in->src) | (in->op == ATOMIC_CMPXCHG ? R0 : 0);
+	case INSN_TAIL:
 	case INSN_HELPER: return helper_reads(unit, in);
 	case INSN_CALLX: return BIT(in->dst) | R1_R5;
 	case INSN_PACKET: return BIT(6) | operand(in);
@@ -95,7 +96,8 @@ static unsigned int sets(const struct insn *in)
 	case INSN_PACKET:
 	case INSN_CALL:
 	case INSN_CALLX:
-	case INSN_HELPER: return R0 | R1_R5;
+	case INSN_HELPER:
+	case INSN_TAIL: return R0 | R1_R5;
 	case INSN_STORE:
 	case INSN_JUMP:
 	case INSN_BRANCH:

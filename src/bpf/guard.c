@@ -202,6 +202,9 @@ void guard_init(struct guard *guard, void *data, size_t len)
 	init_memory(guard);
 	guard->outer = NULL;
 	guard->depth = 0;
+	guard->root = guard;
+	guard->tails = BPF_MAX_TAILS;
+	guard->at = guard->owner;
 	guard->args[0] = (uintptr_t)data;
 	guard->args[1] = len;
 	guard->data = span_of(data, len);
@@ -219,9 +222,22 @@ void guard_init_inner(struct guard *guard, struct guard *outer, const uint64_t a
 	init_memory(guard);
 	guard->outer = outer;
 	guard->depth = outer->depth + 1;
+	guard->root = outer->root;
 	memcpy(guard->args, args, 4 * sizeof(*args));
 	guard->data = span_of(NULL, 0);
 	guard->extra = extra;
+}
+
+void guard_init_tail(struct guard *guard, struct guard *outer, uint64_t r1)
+{
+	guard->ops = outer->ops;
+	guard->left = outer->left;
+	init_memory(guard);
+	guard->outer = outer;
+	guard->depth = outer->depth;
+	guard->root = outer->root;
+	guard->args[0] = r1;
+	guard->data = guard->extra = span_of(NULL, 0);
 }
 
 static bool holds(const struct guard_span *span, uint64_t addr, uint64_t size)
@@ -294,7 +310,7 @@ static bool packet_passes(const struct guard *guard, uint64_t addr)
 
 static const struct helper *helper_of(const struct unit *unit, const struct insn *in, uint64_t addr)
 {
-	if (in->kind == INSN_HELPER)
+	if (in->kind == INSN_HELPER || in->kind == INSN_TAIL)
 		return &unit->helpers[in->target];
 	return calls_func(unit, addr) ? NULL : calls_helper(unit, addr);
 }
@@ -317,6 +333,7 @@ void guard_slow(struct guard *guard, uint64_t addr, uint64_t at, const uint64_t 
 		fault_end(-ETIME, (uint32_t)at, 0);
 	switch (in->kind) {
 	case INSN_HELPER:
+	case INSN_TAIL:
 	case INSN_CALLX: good = call_passes(guard, in, r, &addr); break;
 	case INSN_PACKET: good = packet_passes(guard, addr); break;
 	default: good = passes(guard, in, addr);

@@ -52,6 +52,8 @@ struct guard_ops {
  * @left: instructions of the budget; below 0: it is used up
  * @frame, @args: r10, r1 .. r5 of the function to enter
  * @outer: of the run, if a helper of it called this function; its frames are within reach
+ * @root: the run's first; of that: @tails: tail calls that are left; @at: the owner of what runs
+ *now
  * @data: r1's memory; @extra: what else may be read: what a packet in data tells of, or the key
  *	that a helper gave to this function; each empty if there is none
  * @stack: zero at first, as far as @unit reaches
@@ -65,7 +67,10 @@ struct guard {
 	const struct guard_ops *ops;
 	const void *owner; /* of the ops */
 	struct guard *outer;
-	uint32_t depth; /* guards outside of it */
+	uint32_t depth; /* guards outside of it, those of tail calls aside */
+	struct guard *root;
+	uint64_t tails;
+	const void *at;
 	struct guard_span data, extra;
 	_Alignas(16) uint8_t stack[GUARD_STACK + GUARD_SHADOW];
 };
@@ -100,6 +105,12 @@ void guard_init(struct guard *guard, void *data, size_t len);
 void guard_init_inner(struct guard *guard, struct guard *outer, const uint64_t args[4],
 		      struct guard_span extra);
 
+/*
+ * guard_init_tail - a program that a tail call of @outer goes on in, within it; unit and owner are
+ * set. What was r1's memory is so for good.
+ */
+void guard_init_tail(struct guard *guard, struct guard *outer, uint64_t r1);
+
 /* guard_enter - whose run this thread is in from now on; returns whose it was */
 struct guard *guard_enter(struct guard *guard);
 
@@ -127,8 +138,8 @@ static inline bool guard_passes(const struct guard *guard, const struct insn *in
 /* guard_asks - must guard_slow() see this insn each time? */
 static inline bool guard_asks(const struct unit *unit, const struct insn *in)
 {
-	return unit->checked &&
-	       (in->kind == INSN_HELPER || in->kind == INSN_CALLX || in->kind == INSN_PACKET);
+	return unit->checked && (in->kind == INSN_HELPER || in->kind == INSN_CALLX ||
+				 in->kind == INSN_PACKET || in->kind == INSN_TAIL);
 }
 
 /*

@@ -2,6 +2,7 @@
 /* helper.c - the built-in helpers: Linux's numbers, names, arguments and results */
 #include "bpf/helper.h"
 #include "bpf/helper_map.h"
+#include "bpf/tail.h"
 
 #include <sched.h>
 #include <string.h>
@@ -68,35 +69,43 @@ uint64_t probe_read(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t
 }
 
 static const struct helper builtin[] = {
-	{HELPER_MAP_LOOKUP, 2, "bpf_map_lookup_elem", map_lookup_elem, {ARG_MAP, ARG_KEY}},
+	{HELPER_MAP_LOOKUP, 2, "bpf_map_lookup_elem", map_lookup_elem, {ARG_MAP, ARG_KEY}, NULL},
 	{HELPER_MAP_UPDATE,
 	 4,
 	 "bpf_map_update_elem",
 	 map_update_elem,
-	 {ARG_MAP, ARG_KEY, ARG_VALUE}},
-	{HELPER_MAP_DELETE, 2, "bpf_map_delete_elem", map_delete_elem, {ARG_MAP, ARG_KEY}},
-	{4, 3, "bpf_probe_read", probe_read, {ARG_OUT}},
-	{5, 0, "bpf_ktime_get_ns", ktime_get_ns, {0}},
-	{HELPER_TRACE_PRINTK, 5, "bpf_trace_printk", trace_printk, {ARG_IN}},
-	{7, 0, "bpf_get_prandom_u32", get_prandom_u32, {0}},
-	{8, 0, "bpf_get_smp_processor_id", get_smp_processor_id, {0}},
-	{14, 0, "bpf_get_current_pid_tgid", get_current_pid_tgid, {0}},
-	{HELPER_MAP_PUSH, 3, "bpf_map_push_elem", map_push_elem, {ARG_MAP, ARG_VALUE}},
-	{HELPER_MAP_POP, 2, "bpf_map_pop_elem", map_pop_elem, {ARG_MAP, ARG_VALUE_OUT}},
-	{HELPER_MAP_PEEK, 2, "bpf_map_peek_elem", map_peek_elem, {ARG_MAP, ARG_PEEK}},
-	{112, 3, "bpf_probe_read_user", probe_read, {ARG_OUT}},
-	{113, 3, "bpf_probe_read_kernel", probe_read, {ARG_OUT}},
-	{HELPER_RINGBUF_OUTPUT, 4, "bpf_ringbuf_output", ringbuf_output, {ARG_MAP, ARG_IN}},
-	{HELPER_RINGBUF_RESERVE, 3, "bpf_ringbuf_reserve", ringbuf_reserve, {ARG_MAP}},
-	{HELPER_RINGBUF_SUBMIT, 2, "bpf_ringbuf_submit", ringbuf_submit, {ARG_RECORD}},
-	{HELPER_RINGBUF_DISCARD, 2, "bpf_ringbuf_discard", ringbuf_discard, {ARG_RECORD}},
-	{HELPER_RINGBUF_QUERY, 2, "bpf_ringbuf_query", ringbuf_query, {ARG_MAP}},
-	{HELPER_FOR_EACH_MAP, 4, "bpf_for_each_map_elem", for_each_map_elem, {ARG_MAP, ARG_FUNC}},
+	 {ARG_MAP, ARG_KEY, ARG_VALUE},
+	 NULL},
+	{HELPER_MAP_DELETE, 2, "bpf_map_delete_elem", map_delete_elem, {ARG_MAP, ARG_KEY}, NULL},
+	{4, 3, "bpf_probe_read", probe_read, {ARG_OUT}, NULL},
+	{5, 0, "bpf_ktime_get_ns", ktime_get_ns, {0}, NULL},
+	{HELPER_TRACE_PRINTK, 5, "bpf_trace_printk", trace_printk, {ARG_IN}, NULL},
+	{7, 0, "bpf_get_prandom_u32", get_prandom_u32, {0}, NULL},
+	{8, 0, "bpf_get_smp_processor_id", get_smp_processor_id, {0}, NULL},
+	{12, 3, "bpf_tail_call", tail_native, {ARG_ANY, ARG_MAP}, tail_interpret},
+	{14, 0, "bpf_get_current_pid_tgid", get_current_pid_tgid, {0}, NULL},
+	{HELPER_MAP_PUSH, 3, "bpf_map_push_elem", map_push_elem, {ARG_MAP, ARG_VALUE}, NULL},
+	{HELPER_MAP_POP, 2, "bpf_map_pop_elem", map_pop_elem, {ARG_MAP, ARG_VALUE_OUT}, NULL},
+	{HELPER_MAP_PEEK, 2, "bpf_map_peek_elem", map_peek_elem, {ARG_MAP, ARG_PEEK}, NULL},
+	{112, 3, "bpf_probe_read_user", probe_read, {ARG_OUT}, NULL},
+	{113, 3, "bpf_probe_read_kernel", probe_read, {ARG_OUT}, NULL},
+	{HELPER_RINGBUF_OUTPUT, 4, "bpf_ringbuf_output", ringbuf_output, {ARG_MAP, ARG_IN}, NULL},
+	{HELPER_RINGBUF_RESERVE, 3, "bpf_ringbuf_reserve", ringbuf_reserve, {ARG_MAP}, NULL},
+	{HELPER_RINGBUF_SUBMIT, 2, "bpf_ringbuf_submit", ringbuf_submit, {ARG_RECORD}, NULL},
+	{HELPER_RINGBUF_DISCARD, 2, "bpf_ringbuf_discard", ringbuf_discard, {ARG_RECORD}, NULL},
+	{HELPER_RINGBUF_QUERY, 2, "bpf_ringbuf_query", ringbuf_query, {ARG_MAP}, NULL},
+	{HELPER_FOR_EACH_MAP,
+	 4,
+	 "bpf_for_each_map_elem",
+	 for_each_map_elem,
+	 {ARG_MAP, ARG_FUNC},
+	 NULL},
 	{HELPER_MAP_LOOKUP_PERCPU,
 	 3,
 	 "bpf_map_lookup_percpu_elem",
 	 map_lookup_percpu_elem,
-	 {ARG_MAP, ARG_KEY}},
+	 {ARG_MAP, ARG_KEY},
+	 NULL},
 };
 #define NBUILTIN (sizeof(builtin) / sizeof(builtin[0]))
 

@@ -19,6 +19,7 @@
 #define BPF_SLOT 8            /* bytes of an encoded instruction slot */
 #define BPF_FRAME 512         /* bytes of stack of each function */
 #define BPF_MAX_DEPTH 8       /* functions active at once, the program among them */
+#define BPF_MAX_TAILS 33      /* tail calls of a run, over all programs of it: Linux's number */
 #define BPF_MAX_LOOPS 8388608 /* times that a function goes past its may_gotos: Linux's number */
 #define BPF_NREGS 11          /* r0 .. r10; r10 is the read-only frame pointer */
 
@@ -39,6 +40,8 @@ enum insn_kind {
 	INSN_CALL,    /* function number @target of the unit */
 	INSN_CALLX,   /* what dst holds: a helper's number, or the address of a func (calls.h) */
 	INSN_HELPER,  /* helper number imm; @target indexes unit.helpers, or INSN_UNRESOLVED */
+	INSN_TAIL, /* bpf_tail_call(): goes on in the program in slot r3 of map r2; @target as of a
+		      helper */
 	INSN_EXIT,
 	INSN_KINDS
 };
@@ -139,6 +142,7 @@ struct func {
 	uint32_t start, end; /* insn indices, set by decode */
 	bool entry;          /* a program: can be run from outside */
 	bool taken;          /* its address is: CALLX may call it */
+	bool tails;          /* it calls bpf_tail_call(), or what does: set by calls_tails() */
 	const void *native;  /* set by jit_compile(): what a call within the unit goes to */
 };
 
@@ -156,19 +160,31 @@ enum helper_arg {
 	ARG_OUT,       /* memory to be written, the same */
 };
 
+struct guard;
+
+/*
+ * struct helper
+ * @tail: NULL, but for bpf_tail_call(), which makes insns that call it INSN_TAIL: with registers
+ *	r[0] .. r[10], true if a program has run that ends the function with *result, false if
+ *	none has and r0 is *result. @left: of BPF_MAX_TAILS, unless there is a @guard
+ * @fn: of bpf_tail_call(): with @left as its r1, the address of what native code goes on in, or an
+ *	error, which is negative. In guarded units: r1 .. r3 behind the guard; args[0] of that is
+ *	*result, as above
+ */
 struct helper {
 	uint32_t id;
 	uint32_t nargs; /* 0 .. 5 */
 	const char *name;
 	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 	uint8_t args[5]; /* enum helper_arg, of r1 .. r5 */
+	bool (*tail)(const uint64_t *r, struct guard *guard, uint64_t *left, uint64_t *result);
 };
 
 /* insn_calls - is it a call, of whatever? After one, r1 .. r5 are undefined. */
 static inline bool insn_calls(const struct insn *in)
 {
 	return in->kind == INSN_CALL || in->kind == INSN_HELPER || in->kind == INSN_CALLX ||
-	       in->kind == INSN_PACKET;
+	       in->kind == INSN_PACKET || in->kind == INSN_TAIL;
 }
 
 /* insn_jumps - does it have another insn as its target? */
@@ -238,8 +254,6 @@ int disasm(const struct unit *unit, uint32_t at, char *text, size_t size);
  */
 void unit_may_fault(struct unit *unit, unsigned int flag);
 
-struct guard;
-
 /*
  * interp_access - make an access that may fault, with registers r[0] .. r[10]
  * Between fault_hold() and fault_drop(); if it is guarded, within fault_run(), by @guard if any.
@@ -264,5 +278,8 @@ uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args
 
 /* interp_guarded - the same for guarded units, within fault_run(): frames lie in @guard */
 uint64_t interp_guarded(struct guard *guard, uint32_t func);
+
+/* interp_tail - run a program for a tail call, with r1 and how many more there may be */
+uint64_t interp_tail(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t *left);
 
 #endif

@@ -63,7 +63,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory and SWAP_LE ar
 	X(LOADACQ8) X(LOADACQ16) X(LOADACQ32) X(LOADACQ64) \
 	X(STOREREL8) X(STOREREL16) X(STOREREL32) X(STOREREL64) \
 	X(XCHG32) X(XCHG64) X(CMPXCHG32) X(CMPXCHG64) X(ACCESS) X(JUMP) X(MAYGOTO) \
-	X(PACKET_IMM) X(PACKET_SRC) X(CALL) X(CALLX) X(HELPER) X(EXIT)
+	X(PACKET_IMM) X(PACKET_SRC) X(CALL) X(CALLX) X(HELPER) \
+	X(TAIL) X(EXIT)
 
 /* Every handler by name; a _SRC is followed by its _IMM, a plain atomic by its fetching form. */
 #define OPERANDS(name, W, expr) ONE(name##W##_SRC) ONE(name##W##_IMM)
@@ -177,6 +178,7 @@ static int run_of(const struct insn *in)
 	case INSN_CALL: return RUN_CALL;
 	case INSN_CALLX: return RUN_CALLX;
 	case INSN_HELPER: return RUN_HELPER;
+	case INSN_TAIL: return RUN_TAIL;
 	case INSN_EXIT:
 	case INSN_KINDS: break;
 	}
@@ -317,11 +319,21 @@ CMPXCHG##W: { \
 /* clang-format on */
 
 /*
- * The dispatch: decode checked registers and targets, calls_check() the depth.
- * @args: r1 .. r4; @top: r10; @guard: NULL if not guarded
+ * struct begin - how a unit is entered
+ * @args: r1 .. r4; @top: r10; @left: tail calls, NULL if @guard has them
  */
-static uint64_t run(const struct unit *unit, uint32_t func, const uint64_t *args, uint64_t top,
-		    struct guard *guard)
+struct begin {
+	const uint64_t *args;
+	uint64_t top;
+	uint64_t *left;
+	struct guard *guard;
+};
+
+/*
+ * The dispatch: decode checked registers and targets, calls_check() the depth. A program that a
+ * tail call goes on in is within the one that called.
+ */
+static uint64_t run(const struct unit *unit, uint32_t func, const struct begin *begin)
 {
 	static const void *const labels[] = {
 #define ONE(name) [RUN_##name] = &&name,
@@ -338,8 +350,8 @@ static uint64_t run(const struct unit *unit, uint32_t func, const uint64_t *args
 	const struct helper *helper;
 	const struct insn *in;
 
-	memcpy(&r[1], args, 4 * sizeof(*args));
-	r[10] = top;
+	memcpy(&r[1], begin->args, 4 * sizeof(*begin->args));
+	r[10] = begin->top;
 	JUMP_TO(unit->ins + unit->funcs[func].start);
 
 	ALU_LIST(DO_ALU, 32)
@@ -402,10 +414,10 @@ IMM64:
 	DST = (uint64_t)in->imm;
 	NEXT;
 STEP:
-	guard_step(guard, in, r);
+	guard_step(begin->guard, in, r);
 	goto *labels[in->run - RUNS];
 ACCESS:
-	interp_access(unit, in, r, guard);
+	interp_access(unit, in, r, begin->guard);
 	NEXT;
 JUMP:
 	JUMP_TO(unit->ins + in->target);
@@ -445,6 +457,11 @@ HELPER:
 	r[0] = unit->helpers[in->target].fn(r[1], r[2], r[3], r[4], r[5]);
 	r[1] = r[2] = r[3] = r[4] = r[5] = 0;
 	NEXT;
+TAIL:
+	if (unit->helpers[in->target].tail(r, begin->guard, begin->left, &r[0]))
+		goto EXIT;
+	r[1] = r[2] = r[3] = r[4] = r[5] = 0;
+	NEXT;
 EXIT:
 	if (frame == frames)
 		return r[0];
@@ -455,11 +472,31 @@ EXIT:
 	JUMP_TO(frame->back);
 }
 
-uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args[4])
+static uint64_t run_unguarded(const struct unit *unit, uint32_t func, const uint64_t args[4],
+			      uint64_t *left)
 {
 	_Alignas(16) uint8_t stack[BPF_MAX_DEPTH * BPF_FRAME];
+	const struct begin begin = {
+		.args = args,
+		.top = (uintptr_t)(stack + sizeof(stack)),
+		.left = left,
+	};
 
-	return run(unit, func, args, (uintptr_t)(stack + sizeof(stack)), NULL);
+	return run(unit, func, &begin);
+}
+
+uint64_t interp_call(const struct unit *unit, uint32_t func, const uint64_t args[4])
+{
+	uint64_t left = BPF_MAX_TAILS;
+
+	return run_unguarded(unit, func, args, &left);
+}
+
+uint64_t interp_tail(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t *left)
+{
+	const uint64_t args[4] = {r1};
+
+	return run_unguarded(unit, func, args, left);
 }
 
 uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_t r2)
@@ -471,5 +508,7 @@ uint64_t interp_run(const struct unit *unit, uint32_t func, uint64_t r1, uint64_
 
 uint64_t interp_guarded(struct guard *guard, uint32_t func)
 {
-	return run(guard->unit, func, guard->args, guard->frame, guard);
+	const struct begin begin = {.args = guard->args, .top = guard->frame, .guard = guard};
+
+	return run(guard->unit, func, &begin);
 }

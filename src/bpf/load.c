@@ -17,6 +17,7 @@
 #include "bpf/inline.h"
 #include "bpf/prog.h"
 #include "bpf/stand_in.h"
+#include "bpf/tail.h"
 
 static int create_maps(struct pp_bpf_object *object)
 {
@@ -113,6 +114,8 @@ static int resolve_helper(struct pp_bpf_object *object, uint32_t at, uint32_t *c
 
 	if (!helper)
 		return unit_error(&object->unit, at, &object->log, -ENOENT, "no such helper");
+	if (helper->tail)
+		in->kind = INSN_TAIL;
 	return add_helper(object, helper, count, &in->target);
 }
 
@@ -239,6 +242,15 @@ static unsigned int guards(const struct pp_bpf_object *object)
 	return (check ? GUARD_CHECK : 0) | (object->opts.budget ? GUARD_CHARGE : 0);
 }
 
+static int guard(struct pp_bpf_object *object)
+{
+	for (uint32_t i = 0; i < object->unit.nhelpers; i++) {
+		if (object->helpers[i].tail)
+			object->helpers[i].fn = tail_guarded;
+	}
+	return guard_unit(&object->unit, guards(object), &object->log);
+}
+
 static struct fault_mem fault_mem(const struct jit_mem *mem)
 {
 	return (struct fault_mem){
@@ -299,7 +311,9 @@ static int make(struct pp_bpf_object *object, const struct native_for *native)
 	if (!err)
 		err = calls_check(&object->unit, &object->log);
 	if (!err && guards(object))
-		err = guard_unit(&object->unit, guards(object), &object->log);
+		err = guard(object);
+	if (!err)
+		err = calls_tails(&object->unit, &object->log);
 	if (!err)
 		err = hold_faults(object, runs ? native->mem : NULL);
 	if (err)

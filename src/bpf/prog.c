@@ -95,10 +95,10 @@ static uint64_t call_guarded(void *r1, uint64_t r2)
 	return interp_guarded(call->guard, call->prog->func);
 }
 
-static void tell_stop(const struct pp_bpf_prog *prog, const struct fault_run *run,
+static void tell_stop(const struct pp_bpf_object *object, const struct fault_run *run,
 		      struct pp_bpf_stop *stop)
 {
-	const struct unit *unit = &prog->object->unit;
+	const struct unit *unit = &object->unit;
 	const struct func *func = unit_func_of(unit, run->insn);
 
 	*stop = (struct pp_bpf_stop){
@@ -112,6 +112,7 @@ static void tell_stop(const struct pp_bpf_prog *prog, const struct fault_run *ru
 static int run_guarded(struct call *call, uint64_t *result, struct pp_bpf_stop *stop)
 {
 	const struct pp_bpf_object *object = call->prog->object;
+	const struct pp_bpf_object *traced = trace_interpreted();
 	struct guard guard, *before;
 	struct fault_run run;
 	int err;
@@ -130,8 +131,9 @@ static int run_guarded(struct call *call, uint64_t *result, struct pp_bpf_stop *
 	before = guard_enter(&guard);
 	err = fault_run(call_guarded, call, 0, result, &run);
 	guard_enter(before);
+	trace_enter(traced); /* it may have ended in a tail call */
 	if (err && stop)
-		tell_stop(call->prog, &run, stop);
+		tell_stop(guard.at, &run, stop);
 	return err;
 }
 

@@ -93,11 +93,11 @@ static bool is_record(const struct pp_bpf_object *object, uint64_t addr)
 	       search.bounds.lo == addr;
 }
 
-/* Of a helper that works on a map: r1, and what its sizes are. @args: r1 .. r5 */
+/* Of a helper that works on a map, in r1 where it says sizes. @args: r1 .. r5 */
 static bool is_map_refused(const struct guard *guard, unsigned int kind, unsigned int i,
 			   const uint64_t *args)
 {
-	const struct map *map = map_at(guard->owner, args[0]);
+	const struct map *map = map_at(guard->owner, args[kind == ARG_MAP ? i : 0]);
 
 	if (!map || kind == ARG_MAP)
 		return !map;

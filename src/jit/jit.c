@@ -73,10 +73,14 @@ static size_t put_prologue(struct compile *c, size_t at)
 	struct jit_ctx *jit = &c->jit;
 	uint16_t undefined = flow_outside_undefined(jit->flow, jit->unit, jit->func);
 
+	bool begins = jit_func(jit)->entry && jit_func(jit)->tails && !jit->unit->guarded;
+
 	insn_begin(c, at);
-	if (undefined && jit->arch->land)
+	if ((undefined || begins) && jit->arch->land)
 		jit->arch->land(jit);
 	jit->arch->zero(jit, undefined);
+	if (begins)
+		jit->arch->begin_run(jit);
 	jit->inner[jit->func] = (uint32_t)jit_here(jit);
 	jit->arch->prologue(jit);
 	jit->arch->zero(jit, flow_entry_undefined(jit->flow, jit->unit, jit->func));
@@ -97,6 +101,13 @@ static void put_guard(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 		jit->arch->guard->check(jit, in, i);
 }
 
+static jit_emit_fn emit_of(const struct jit_ctx *jit, const struct insn *in)
+{
+	if (jit->unit->guarded && in->kind == INSN_TAIL)
+		return jit->arch->guard->tail;
+	return jit->arch->emit[in->kind];
+}
+
 static size_t put_insn(struct compile *c, uint32_t i, size_t at)
 {
 	struct jit_ctx *jit = &c->jit;
@@ -106,7 +117,7 @@ static size_t put_insn(struct compile *c, uint32_t i, size_t at)
 	jit->insn = i;
 	if (jit->unit->guarded)
 		put_guard(jit, in, i);
-	jit->arch->emit[in->kind](jit, in, i);
+	emit_of(jit, in)(jit, in, i);
 	if (insn_calls(in))
 		jit->arch->zero(jit, flow_undefined(jit->flow, jit->unit, i));
 	return insn_end(c);

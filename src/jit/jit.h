@@ -150,6 +150,9 @@ static inline const struct func *jit_func(const struct jit_ctx *jit)
 	return &jit->unit->funcs[jit->func];
 }
 
+/* Emits code of insn number @i. */
+typedef void (*jit_emit_fn)(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+
 /*
  * jit_enter_fn - what a guarded unit's image begins with: calls one of its functions
  * @fn: its func.native; r1 .. r5 and r10 are guard->args and guard->frame
@@ -163,14 +166,14 @@ typedef uint64_t (*jit_enter_fn)(struct guard *guard, const void *fn);
  * @slow: to be called from insns, keeping all that eBPF sees: calls guard_slow()
  * @check: what comes before insn @i, if it has INSN_GUARD or guard_asks()
  * @charge: the same for insn.charge
+ * @tail: INSN_TAIL, instead of the arch's own: calls the fn of its helper
  *
  * In guarded units r10 has a register of its own; a call moves it down by a frame and back.
  */
 struct jit_guard {
 	void (*enter)(struct jit_ctx *jit);
 	void (*slow)(struct jit_ctx *jit);
-	void (*check)(struct jit_ctx *jit, const struct insn *in, uint32_t i);
-	void (*charge)(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+	jit_emit_fn check, charge, tail;
 };
 
 /*
@@ -184,6 +187,9 @@ struct jit_guard {
  * @prepare: NULL, or called before the first pass; 0 or -ENOMEM
  * @land: NULL, or a place for indirect calls to land on, where CPUs want one; the prologue has its
  *	own, if that is where they go
+ * @begin_run: what comes before the prologue of a program that makes tail calls and is not guarded,
+ *	where it is entered from outside: calls the program, with the address of a count of
+ *	BPF_MAX_TAILS in a register that all of its functions, and C's, keep
  * @prologue: of function jit->func
  * @emit: by kind; insn number @i. The driver zeroes flow_undefined() registers through @zero.
  * @zero: registers of a mask := 0
@@ -198,9 +204,10 @@ struct jit_arch {
 	const char *const *feature_names;
 	int (*prepare)(struct jit_ctx *jit);
 	void (*land)(struct jit_ctx *jit);
+	void (*begin_run)(struct jit_ctx *jit);
 	void (*prologue)(struct jit_ctx *jit);
 	void (*zero)(struct jit_ctx *jit, uint16_t mask);
-	void (*emit[INSN_KINDS])(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+	jit_emit_fn emit[INSN_KINDS];
 	const struct jit_guard *guard;
 };
 

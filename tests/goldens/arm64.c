@@ -501,6 +501,7 @@ static void addresses(void)
 		GOLDEN(a64_adrp(r, pages[k]), "adrp %s, #%lld", name(W64, r),
 		       (long long)pages[k] * 4096);
 		GOLDEN(a64_blr(r), "blr %s", name(W64, r));
+		GOLDEN(a64_br(r), "br %s", name(W64, r));
 		GOLDEN(a64_ret(r), "ret %s", name(W64, r));
 	}
 	GOLDEN(a64_bti_c(), "bti c");

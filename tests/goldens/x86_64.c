@@ -202,6 +202,8 @@ static void one_register(void)
 		GOLDEN("pop %s", names64[rd]);
 		x64_call_reg(&jit, rd);
 		GOLDEN("call %s", names64[rd]);
+		x64_jmp_reg(&jit, rd);
+		GOLDEN("jmp %s", names64[rd]);
 	}
 }
 

@@ -67,6 +67,14 @@ __attribute__((aligned(8192))) char page[8192] = {1};
 #elif defined(COMMON) /* built with -fcommon */
 __u64 nowhere;
 #define BODY return nowhere += len
+#elif defined(TAIL_TAKEN)
+static __attribute__((noinline)) int jump(void *data)
+{
+	bpf_tail_call(data, data, 0);
+	return 1;
+}
+static int (*volatile table[1])(void *) = {jump};
+#define BODY return (__u64)table[0]
 #elif defined(WEAK_FUNCTION)
 extern __attribute__((weak)) __u64 perhaps(__u64 x);
 #define BODY return perhaps ? perhaps(len) : 7

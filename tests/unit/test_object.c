@@ -397,6 +397,7 @@ static const struct refusal {
 	{"NO_HELPER_ID", 0, -ENOENT, {"9999", "'tc' +0x8", "no such helper"}},
 	{"EXTERN_VARIABLE", 0, -ENOTSUP, {"elsewhere", "'tc' +0x0"}},
 	{"UNKNOWN_SECTION", 0, -ENOEXEC, {"stray", "'tc' +0x0"}},
+	{"TAIL_TAKEN", 0, -EINVAL, {"tail call in 'jump'", "address is taken"}},
 	{"RECURSION", 0, -ELOOP, {"again"}},
 	{"HUGE_BSS", -ENOEXEC, 0, {".bss"}},
 	{"ALIGNED", -ENOTSUP, 0, {".data", "8192", "4096"}},

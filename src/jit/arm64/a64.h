@@ -31,6 +31,9 @@
 #define A64_STORED X13 /* what stxr stores */
 #define A64_FAR X16    /* jumps through a register */
 
+#define A64_TAILS                                                                                  \
+	X23 /* address of a run's count of tail calls, in other functions that make them */
+
 #define A64_FP X29
 #define A64_LR X30
 #define A64_FRAME X23 /* r10, and */
@@ -115,13 +118,18 @@ void a64_emit_branch(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* call.c */
 void a64_land(struct jit_ctx *jit);
+void a64_begin_run(struct jit_ctx *jit);
 void a64_prologue(struct jit_ctx *jit);
 void a64_zero(struct jit_ctx *jit, uint16_t mask);
 void a64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void a64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void a64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void a64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void a64_emit_tail(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void a64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+
+/* a64_epilogue - the way out of a function (call.c) */
+void a64_epilogue(struct jit_ctx *jit);
 
 /* a64_call_c - call a C function; x9 is free for the address */
 void a64_call_c(struct jit_ctx *jit, uintptr_t fn);

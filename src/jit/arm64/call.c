@@ -112,10 +112,21 @@ void a64_land(struct jit_ctx *jit)
 /* Is the prologue where indirect calls come in, from within the unit or from outside? */
 static bool is_landed_on(const struct jit_ctx *jit)
 {
-	const struct func *func = jit_func(jit);
+	return jit_func(jit)->taken || jit_func(jit)->entry;
+}
 
-	return func->taken || (func->entry && (jit->unit->guarded ||
-					       jit->entry[jit->func] == jit->inner[jit->func]));
+/* The program begins behind it. */
+void a64_begin_run(struct jit_ctx *jit)
+{
+	a64_put(jit, a64_stp_pre(A64_FP, A64_LR, SP, -32));
+	a64_put(jit, a64_add_imm(W64, A64_FP, SP, 0));
+	a64_set(jit, A64_TMP, BPF_MAX_TAILS);
+	a64_put(jit, a64_stp(A64_TAILS, A64_TMP, SP, 16));
+	a64_put(jit, a64_add_imm(W64, A64_TAILS, SP, 24));
+	a64_put(jit, a64_bl(16));
+	a64_put(jit, a64_ls(A64_LDR, 8, A64_TAILS, a64_at(SP, 16)));
+	a64_put(jit, a64_ldp_post(A64_FP, A64_LR, SP, 32));
+	a64_put(jit, a64_ret(A64_LR));
 }
 
 void a64_prologue(struct jit_ctx *jit)
@@ -140,14 +151,19 @@ void a64_prologue(struct jit_ctx *jit)
 	a64_put(jit, a64_ls(A64_STR, 8, A64_TMP, a64_loops(jit)));
 }
 
-/* r0 stays in x7 too, where a local call wants it. */
-static void epilogue(struct jit_ctx *jit)
+static void unwind(struct jit_ctx *jit)
 {
 	const struct saved saved = saved_by(jit);
 
-	a64_put(jit, a64_mov(W64, X0, a64_reg(0)));
 	each_other(jit, &saved, A64_LDR, a64_ldp);
 	restore_first(jit, &saved, a64_frame_size(jit));
+}
+
+/* r0 stays in x7 too, where a local call wants it. */
+void a64_epilogue(struct jit_ctx *jit)
+{
+	a64_put(jit, a64_mov(W64, X0, a64_reg(0)));
+	unwind(jit);
 	a64_put(jit, a64_ret(A64_LR));
 }
 
@@ -162,7 +178,7 @@ void a64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	uint8_t *start = jit->pos, *end;
 
-	epilogue(jit);
+	a64_epilogue(jit);
 	if (jit->exit == JIT_NONE || in->charge) {
 		if (!in->charge)
 			jit->exit = i;
@@ -266,11 +282,40 @@ void a64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	a64_put(jit, a64_mov(W64, a64_reg(0), X0));
 }
 
+/* In the program at r0, which finds r2 .. r5 zero. From x16 it may land where calls do. */
+static void go_on(struct jit_ctx *jit)
+{
+	a64_put(jit, a64_mov(W64, A64_FAR, a64_reg(0)));
+	unwind(jit);
+	a64_zero(jit, 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
+	a64_put(jit, a64_br(A64_FAR));
+}
+
+/* r2 and r3 are where C has its second and third argument. */
+void a64_emit_tail(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *start;
+	int32_t size;
+
+	(void)i;
+	a64_put(jit, a64_stp_pre(X0, X1, SP, -16));
+	a64_put(jit, a64_mov(W64, X0, A64_TAILS));
+	a64_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	a64_put(jit, a64_mov(W64, a64_reg(0), X0));
+	a64_put(jit, a64_ldp_post(X0, X1, SP, 16));
+	start = jit->pos;
+	go_on(jit); /* for its size */
+	size = (int32_t)(jit->pos - start);
+	jit->pos = start;
+	a64_put(jit, a64_tbz(A64_NE, a64_reg(0), 63, size + 4));
+	go_on(jit);
+}
+
 /* The function ends with 0. */
 static void put_none(struct jit_ctx *jit)
 {
 	a64_set(jit, a64_reg(0), 0);
-	epilogue(jit);
+	a64_epilogue(jit);
 }
 
 /* The offset first: its register may be one of the arguments'. */

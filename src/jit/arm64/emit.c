@@ -19,6 +19,7 @@ const struct jit_arch jit_arm64 = {
 		 1u << INSN_LOAD | 1u << INSN_STORE | 1u << INSN_ATOMIC,
 	.feature_names = feature_names,
 	.land = a64_land,
+	.begin_run = a64_begin_run,
 	.prologue = a64_prologue,
 	.zero = a64_zero,
 	.emit =
@@ -38,6 +39,7 @@ const struct jit_arch jit_arm64 = {
 			[INSN_CALL] = a64_emit_call,
 			[INSN_CALLX] = a64_emit_callx,
 			[INSN_HELPER] = a64_emit_helper,
+			[INSN_TAIL] = a64_emit_tail,
 			[INSN_EXIT] = a64_emit_exit,
 		},
 	.guard = &a64_guard,

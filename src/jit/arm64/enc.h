@@ -342,6 +342,11 @@ static inline uint32_t a64_blr(enum a64_reg rn)
 	return a64_rr(0xd63f0000, (enum a64_reg)0, rn);
 }
 
+static inline uint32_t a64_br(enum a64_reg rn)
+{
+	return a64_rr(0xd61f0000, (enum a64_reg)0, rn);
+}
+
 static inline uint32_t a64_ret(enum a64_reg rn)
 {
 	return a64_rr(0xd65f0000, (enum a64_reg)0, rn);

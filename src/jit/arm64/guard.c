@@ -132,9 +132,34 @@ static void charge(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	call_slow_unless(jit, A64_PL, i);
 }
 
+/*
+ * r1 .. r3 move behind the guard. fn() says whether a program has run, and leaves the result in the
+ * guard. Emitted twice, as above.
+ */
+static void tail(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *start;
+	int32_t size;
+
+	(void)i;
+	a64_put(jit, a64_mov(W64, X3, X2));
+	a64_put(jit, a64_mov(W64, X2, X1));
+	a64_put(jit, a64_mov(W64, X1, X0));
+	a64_put(jit, a64_mov(W64, X0, A64_GUARD));
+	a64_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	load(jit, a64_reg(0), field(offsetof(struct guard, args)));
+	start = jit->pos;
+	a64_epilogue(jit);
+	size = (int32_t)(jit->pos - start);
+	jit->pos = start;
+	a64_put(jit, a64_cbz(A64_EQ, W64, X0, size + 4));
+	a64_epilogue(jit);
+}
+
 const struct jit_guard a64_guard = {
 	.enter = enter,
 	.slow = slow,
 	.check = check,
 	.charge = charge,
+	.tail = tail,
 };

@@ -43,6 +43,34 @@ static void each_saved(struct jit_ctx *jit, uint32_t (*word)(enum rv_reg rd, str
 	}
 }
 
+static void end_run(struct jit_ctx *jit)
+{
+	rv_put(jit, rv_ld(RV_RA, rv_at(RV_SP, 0)));
+	rv_put(jit, rv_ld(RV_TAILS, rv_at(RV_SP, 8)));
+	rv_put(jit, rv_addi(RV_SP, RV_SP, 32));
+	rv_put(jit, rv_ret());
+}
+
+/* The program begins behind it. */
+void rv_begin_run(struct jit_ctx *jit)
+{
+	uint8_t *start;
+	int32_t size;
+
+	rv_put(jit, rv_addi(RV_SP, RV_SP, -32));
+	rv_put(jit, rv_sd(RV_RA, rv_at(RV_SP, 0)));
+	rv_put(jit, rv_sd(RV_TAILS, rv_at(RV_SP, 8)));
+	rv_set(jit, RV_TMP, BPF_MAX_TAILS);
+	rv_put(jit, rv_sd(RV_TMP, rv_at(RV_SP, 16)));
+	rv_put(jit, rv_addi(RV_TAILS, RV_SP, 16));
+	start = jit->pos;
+	end_run(jit); /* for its size */
+	size = (int32_t)(jit->pos - start);
+	jit->pos = start;
+	rv_put_wide(jit, rv_jal(RV_RA, size + 4));
+	end_run(jit);
+}
+
 void rv_prologue(struct jit_ctx *jit)
 {
 	const struct func_flow *flow = &jit->flow->funcs[jit->func];
@@ -60,13 +88,18 @@ void rv_prologue(struct jit_ctx *jit)
 	rv_put(jit, rv_sd(RV_TMP, rv_at(RV_SP, 0)));
 }
 
-/* r0 stays in a5 too, where a local call wants it. */
-static void epilogue(struct jit_ctx *jit)
+static void unwind(struct jit_ctx *jit)
 {
-	rv_put(jit, rv_mv(RV_A0, rv_reg(0)));
 	each_saved(jit, rv_ld);
 	if (frame_size(jit))
 		rv_put(jit, rv_addi(RV_SP, RV_SP, frame_size(jit)));
+}
+
+/* r0 stays in a5 too, where a local call wants it. */
+void rv_epilogue(struct jit_ctx *jit)
+{
+	rv_put(jit, rv_mv(RV_A0, rv_reg(0)));
+	unwind(jit);
 	rv_put(jit, rv_ret());
 }
 
@@ -78,7 +111,7 @@ void rv_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
 	uint8_t *start = jit->pos, *end;
 
-	epilogue(jit);
+	rv_epilogue(jit);
 	if (jit->exit == JIT_NONE || in->charge) {
 		if (!in->charge)
 			jit->exit = i;
@@ -185,11 +218,41 @@ void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	rv_put(jit, rv_mv(rv_reg(0), RV_A0));
 }
 
+/* In the program at r0: it finds r2 .. r5 zero. */
+static void go_on(struct jit_ctx *jit)
+{
+	unwind(jit);
+	rv_zero(jit, 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
+	rv_put(jit, rv_jalr(RV_ZERO, rv_at(rv_reg(0), 0)));
+}
+
+/* r2 and r3 are where C has its second and third argument. */
+void rv_emit_tail(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *start;
+	int32_t size;
+
+	(void)i;
+	rv_put(jit, rv_addi(RV_SP, RV_SP, -16));
+	rv_put(jit, rv_sd(rv_reg(1), rv_at(RV_SP, 0)));
+	rv_put(jit, rv_mv(RV_A0, RV_TAILS));
+	rv_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	rv_put(jit, rv_mv(rv_reg(0), RV_A0));
+	rv_put(jit, rv_ld(rv_reg(1), rv_at(RV_SP, 0)));
+	rv_put(jit, rv_addi(RV_SP, RV_SP, 16));
+	start = jit->pos;
+	go_on(jit); /* for its size */
+	size = (int32_t)(jit->pos - start);
+	jit->pos = start;
+	rv_put_wide(jit, rv_bcc(RV_LT, rv_reg(0), RV_ZERO, size + 4));
+	go_on(jit);
+}
+
 /* The function ends with 0. */
 static void put_none(struct jit_ctx *jit)
 {
 	rv_set(jit, rv_reg(0), 0);
-	epilogue(jit);
+	rv_epilogue(jit);
 }
 
 /* The offset first: its register may be one of the arguments'. */

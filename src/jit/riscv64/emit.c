@@ -19,6 +19,7 @@ const struct jit_arch jit_riscv64 = {
 		 1u << INSN_LOAD | 1u << INSN_STORE | 1u << INSN_ATOMIC,
 	.feature_names = feature_names,
 	.prepare = rv_find_forms,
+	.begin_run = rv_begin_run,
 	.prologue = rv_prologue,
 	.zero = rv_zero,
 	.emit =
@@ -38,6 +39,7 @@ const struct jit_arch jit_riscv64 = {
 			[INSN_CALL] = rv_emit_call,
 			[INSN_CALLX] = rv_emit_callx,
 			[INSN_HELPER] = rv_emit_helper,
+			[INSN_TAIL] = rv_emit_tail,
 			[INSN_EXIT] = rv_emit_exit,
 		},
 	.guard = &rv_guard,

@@ -209,6 +209,7 @@ static uint32_t behind(const struct jit_ctx *jit, uint32_t i)
 	case INSN_CALL:
 	case INSN_CALLX:
 	case INSN_HELPER:
+	case INSN_TAIL:
 	case INSN_KINDS: break;
 	}
 	return behind_call(forms);

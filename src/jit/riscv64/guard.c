@@ -136,9 +136,34 @@ static void charge(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	call_slow_unless(jit, RV_GE, RV_TMP, RV_ZERO, i);
 }
 
+/*
+ * r1 .. r3 move behind the guard. fn() says whether a program has run, and leaves the result in the
+ * guard. Emitted twice, as above.
+ */
+static void tail(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *start;
+	int32_t size;
+
+	(void)i;
+	rv_put(jit, rv_mv(RV_A3, RV_A2));
+	rv_put(jit, rv_mv(RV_A2, RV_A1));
+	rv_put(jit, rv_mv(RV_A1, RV_A0));
+	rv_put(jit, rv_mv(RV_A0, RV_GUARD));
+	rv_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	rv_put(jit, rv_ld(rv_reg(0), field(offsetof(struct guard, args))));
+	start = jit->pos;
+	rv_epilogue(jit);
+	size = (int32_t)(jit->pos - start);
+	jit->pos = start;
+	rv_put_wide(jit, rv_bcc(RV_EQ, RV_A0, RV_ZERO, size + 4));
+	rv_epilogue(jit);
+}
+
 const struct jit_guard rv_guard = {
 	.enter = enter,
 	.slow = slow,
 	.check = check,
 	.charge = charge,
+	.tail = tail,
 };

@@ -30,6 +30,8 @@
 
 #define RV_FRAME RV_S5 /* r10, and */
 #define RV_GUARD RV_S6 /* the guard, in guarded units */
+#define RV_TAILS                                                                                   \
+	RV_S5 /* address of a run's count of tail calls, in functions of others that make them */
 
 #define RV_FRAME_REG 10u /* the eBPF register */
 
@@ -134,16 +136,21 @@ void rv_emit_maygoto(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_branch(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* call.c */
+void rv_begin_run(struct jit_ctx *jit);
 void rv_prologue(struct jit_ctx *jit);
 void rv_zero(struct jit_ctx *jit, uint16_t mask);
 void rv_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void rv_emit_tail(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void rv_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* rv_call_c - call a C function; a5 is free for the address */
 void rv_call_c(struct jit_ctx *jit, uintptr_t fn);
+
+/* rv_epilogue - the way out of a function */
+void rv_epilogue(struct jit_ctx *jit);
 
 /* guard.c */
 extern const struct jit_guard rv_guard;

@@ -63,6 +63,23 @@ struct x64_mem x64_loops(const struct jit_ctx *jit)
 	return x64_at(RBP, -(int32_t)jit->flow->funcs[jit->func].stack - 8);
 }
 
+/* Three pushes leave rsp 16-aligned for the call; the way back is behind it. */
+void x64_begin_run(struct jit_ctx *jit)
+{
+	uint8_t *call;
+
+	x64_push(jit, X64_TAILS);
+	x64_push(jit, RAX);
+	x64_push_imm8(jit, BPF_MAX_TAILS);
+	x64_mov(jit, W64, X64_TAILS, RSP);
+	x64_call(jit, 0);
+	call = jit->pos;
+	x64_add_imm(jit, W64, RSP, 16);
+	x64_pop(jit, X64_TAILS);
+	x64_ret(jit);
+	call[-4] = (uint8_t)(jit->pos - call);
+}
+
 void x64_prologue(struct jit_ctx *jit)
 {
 	struct jit_frame frame = frame_of(jit);
@@ -83,7 +100,7 @@ void x64_prologue(struct jit_ctx *jit)
 }
 
 /* leave drops the padding too; else it goes to rcx, as r4 is nobody's any more. */
-static void epilogue(struct jit_ctx *jit)
+static void unwind(struct jit_ctx *jit)
 {
 	const struct jit_frame *frame = &jit->frame;
 
@@ -94,6 +111,11 @@ static void epilogue(struct jit_ctx *jit)
 		x64_leave(jit);
 	else if (frame->padded)
 		x64_pop(jit, RCX);
+}
+
+void x64_epilogue(struct jit_ctx *jit)
+{
+	unwind(jit);
 	x64_ret(jit);
 }
 
@@ -118,14 +140,14 @@ void x64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	if (jit->exit == JIT_NONE || in->charge) {
 		if (!in->charge)
 			jit->exit = i;
-		epilogue(jit);
+		x64_epilogue(jit);
 		return;
 	}
 	jump = x64_is_short(jit, i, jit->exit) ? X64_SHORT_SIZE : X64_JMP_SIZE;
 	if (jump < epilogue_size(&jit->frame))
 		x64_jmp_to(jit, i, jit->exit);
 	else
-		epilogue(jit);
+		x64_epilogue(jit);
 }
 
 void x64_zero(struct jit_ctx *jit, uint16_t mask)
@@ -188,6 +210,29 @@ void x64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	move_frame(jit, BPF_FRAME);
 }
 
+/*
+ * r2 and r3 are where C has its second and third argument; r1 is kept twice, so that rsp stays
+ * aligned. The program finds r2 .. r5 zero.
+ */
+void x64_emit_tail(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *over;
+
+	(void)i;
+	x64_push(jit, RDI);
+	x64_push(jit, RDI);
+	x64_mov(jit, W64, RDI, X64_TAILS);
+	x64_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	x64_pop(jit, RDI);
+	x64_pop(jit, RDI);
+	x64_test(jit, W64, RAX, RAX);
+	over = x64_jcc_over(jit, CC_S);
+	unwind(jit);
+	x64_zero(jit, 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
+	x64_jmp_reg(jit, RAX);
+	x64_land(jit, over);
+}
+
 /* The offset first: its register may be one of the arguments'. */
 void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 {
@@ -206,6 +251,6 @@ void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	x64_test(jit, W64, RAX, RAX);
 	over = x64_jcc_over(jit, CC_NS);
 	x64_xor(jit, W32, RAX, RAX);
-	epilogue(jit);
+	x64_epilogue(jit);
 	x64_land(jit, over);
 }

@@ -16,6 +16,7 @@ const struct jit_arch jit_x86_64 = {
 	.fixed = 1u << INSN_ALU | 1u << INSN_NEG | 1u << INSN_MOVSX | 1u << INSN_SWAP |
 		 1u << INSN_LOAD | 1u << INSN_STORE | 1u << INSN_ATOMIC,
 	.feature_names = feature_names,
+	.begin_run = x64_begin_run,
 	.prologue = x64_prologue,
 	.zero = x64_zero,
 	.emit =
@@ -35,6 +36,7 @@ const struct jit_arch jit_x86_64 = {
 			[INSN_CALL] = x64_emit_call,
 			[INSN_CALLX] = x64_emit_callx,
 			[INSN_HELPER] = x64_emit_helper,
+			[INSN_TAIL] = x64_emit_tail,
 			[INSN_EXIT] = x64_emit_exit,
 		},
 	.guard = &x64_guard,

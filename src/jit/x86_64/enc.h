@@ -421,6 +421,16 @@ static inline void x64_call_reg(struct jit_ctx *jit, enum x64_reg rs)
 	x64_rr(jit, x64_rex(W32, RAX, rs), 0xff, 2, rs);
 }
 
+static inline void x64_jmp_reg(struct jit_ctx *jit, enum x64_reg rs)
+{
+	x64_rr(jit, x64_rex(W32, RAX, rs), 0xff, 4, rs);
+}
+
+static inline void x64_push_imm8(struct jit_ctx *jit, int8_t imm)
+{
+	jit_put(jit, 0x6a | (uint64_t)(uint8_t)imm << 8, 2);
+}
+
 static inline void x64_ret(struct jit_ctx *jit)
 {
 	jit_put(jit, 0xc3, 1);

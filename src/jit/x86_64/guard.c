@@ -104,9 +104,31 @@ static void charge(struct jit_ctx *jit, const struct insn *in, uint32_t i)
 	x64_land(jit, over);
 }
 
+/*
+ * r1 .. r3 move behind the guard. fn() says whether a program has run, and leaves the result in the
+ * guard; mov leaves the flags.
+ */
+static void tail(struct jit_ctx *jit, const struct insn *in, uint32_t i)
+{
+	uint8_t *over;
+
+	(void)i;
+	x64_mov(jit, W64, RCX, RDX);
+	x64_mov(jit, W64, RDX, RSI);
+	x64_mov(jit, W64, RSI, RDI);
+	x64_lea(jit, W64, RDI, x64_at(R12, -GUARD_BIAS));
+	x64_call_c(jit, (uintptr_t)jit->unit->helpers[in->target].fn);
+	x64_test(jit, W64, RAX, RAX);
+	x64_load(jit, 8, RAX, field(offsetof(struct guard, args)));
+	over = x64_jcc_over(jit, CC_E);
+	x64_epilogue(jit);
+	x64_land(jit, over);
+}
+
 const struct jit_guard x64_guard = {
 	.enter = enter,
 	.slow = slow,
 	.check = check,
 	.charge = charge,
+	.tail = tail,
 };

@@ -7,7 +7,8 @@
  *
  * The System V ABI's registers where it has them, so that every eBPF function is a C function
  * of r1 .. r5, and helpers are called with everything in place. r9, r10 and r11 are scratch
- * within an insn; r12 is never touched but in guarded units (guard.c).
+ * within an insn. r12 has the address of a run's count of tail calls in functions that make them,
+ * and of the guard in guarded units (guard.c); others do not touch it.
  *
  * Nothing is assumed of the flags between insns.
  */
@@ -25,6 +26,9 @@
 #define X64_RCX_KEPT R11 /* r4, where an insn needs rcx itself */
 #define X64_RAX_KEPT R10 /* r0, rax */
 #define X64_RDX_KEPT R9  /* r3, rdx */
+
+/* What x64_begin_run() sets. */
+#define X64_TAILS R12
 
 /* The register that holds eBPF register @r. */
 static inline enum x64_reg x64_reg(unsigned int r)
@@ -78,16 +82,21 @@ void x64_emit_maygoto(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_branch(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* call.c */
+void x64_begin_run(struct jit_ctx *jit);
 void x64_prologue(struct jit_ctx *jit);
 void x64_zero(struct jit_ctx *jit, uint16_t mask);
 void x64_emit_call(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_packet(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_callx(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_helper(struct jit_ctx *jit, const struct insn *in, uint32_t i);
+void x64_emit_tail(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 void x64_emit_exit(struct jit_ctx *jit, const struct insn *in, uint32_t i);
 
 /* guard.c */
 extern const struct jit_guard x64_guard;
+
+/* x64_epilogue - the way out of a function (call.c) */
+void x64_epilogue(struct jit_ctx *jit);
 
 /* x64_call_c - call a C function; rax is free for the address (call.c) */
 void x64_call_c(struct jit_ctx *jit, uintptr_t fn);
