@@ -208,6 +208,13 @@ struct balance fault_balance(void)
 	return balance;
 }
 
+bool fault_keeps_but_memory(const struct balance *then)
+{
+	struct balance now = fault_balance();
+
+	return now.fds == then->fds && now.mapped == then->mapped && now.mallocs >= then->mallocs;
+}
+
 bool fault_is_balanced(const struct balance *then)
 {
 	struct balance now = fault_balance();

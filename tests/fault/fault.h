@@ -50,4 +50,7 @@ struct balance fault_balance(void);
 /* fault_is_balanced - the process has what it had then; if not, says what it has more or less */
 bool fault_is_balanced(const struct balance *then);
 
+/* fault_keeps_but_memory - the same, but malloc's may be more */
+bool fault_keeps_but_memory(const struct balance *then);
+
 #endif
