@@ -35,7 +35,8 @@ typedef uint64_t (*pp_bpf_helper_fn)(uint64_t r1, uint64_t r2, uint64_t r3, uint
 /* A program's native code: r1 and r2 in, r0 out; see pp_bpf_prog_entry(). */
 typedef uint64_t (*pp_bpf_entry_fn)(void *r1, uint64_t r2);
 
-/* Receives what programs print with bpf_trace_printk(): text, not always whole lines. */
+/* Receives what programs print with bpf_trace_printk() and _vprintk(): text, not always whole
+ * lines. */
 typedef void (*pp_bpf_print_fn)(void *ctx, const char *text, size_t len);
 
 /* Do not compile to native code: pp_bpf_run() interprets. */
@@ -47,10 +48,11 @@ typedef void (*pp_bpf_print_fn)(void *ctx, const char *text, size_t len);
  * operation fetches 0 and changes nothing; the run goes on. Memory of the process that is there is
  * not protected: this is not a sandbox.
  *
- * While such an object is loaded, and while one is that calls bpf_probe_read(), this library
- * handles SIGSEGV and SIGBUS. Those of anything else go on to the handler from before, as the
- * kernel would have delivered them. A thread that runs the programs must not block these signals,
- * and whoever installs a handler over ours must pass on what is not theirs.
+ * While such an object is loaded, and while one is that calls a helper which reads what may be none
+ * (bpf_probe_read(), those that print), this library handles SIGSEGV and SIGBUS. Those of anything
+ * else go on to the handler from before, as the kernel would have delivered them. A thread that
+ * runs the programs must not block these signals, and whoever installs a handler over ours must
+ * pass on what is not theirs.
  */
 #define PP_BPF_PROBE 0x4u
 /*

@@ -46,17 +46,35 @@ static uint64_t run_guarded(const struct func *func, struct guard *outer, const 
 	return result;
 }
 
-/* Native functions follow the C ABI, those of the interpreter begin with fresh frames. */
-uint64_t callback_run(uint64_t function, const uint64_t args[4], size_t key_size)
+/* Of functions that are not guarded: a guarded run may end in the middle, and counts itself. */
+static _Thread_local uint32_t active;
+
+bool callback_has_room(void)
 {
-	const struct func *func = (const void *)(uintptr_t)function;
-	struct guard *guard = guard_of(func);
+	return active < BPF_MAX_DEPTH;
+}
+
+/* Native functions follow the C ABI, those of the interpreter begin with fresh frames. */
+static uint64_t call(const struct func *func, const uint64_t args[4])
+{
 	const struct unit *unit;
 
-	if (guard)
-		return run_guarded(func, guard, args, key_size);
 	if (!is_interpreted(func))
 		return ((native_fn)(uintptr_t)func->native)(args[0], args[1], args[2], args[3], 0);
 	unit = &trace_interpreted()->unit;
 	return interp_call(unit, (uint32_t)(func - unit->funcs), args);
+}
+
+uint64_t callback_run(uint64_t function, const uint64_t args[4], size_t key_size)
+{
+	const struct func *func = (const void *)(uintptr_t)function;
+	struct guard *guard = guard_of(func);
+	uint64_t result;
+
+	if (guard)
+		return run_guarded(func, guard, args, key_size);
+	active++;
+	result = call(func, args);
+	active--;
+	return result;
 }

@@ -3,6 +3,7 @@
 #ifndef BPF_CALLBACK_H
 #define BPF_CALLBACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +16,13 @@
  * Return: its r0.
  */
 uint64_t callback_run(uint64_t function, const uint64_t args[4], size_t key_size);
+
+/*
+ * callback_has_room - may this thread call a function so? Ask before the first call
+ *
+ * Functions that helpers call may call helpers that call functions: calls_check() cannot see that
+ * it goes on forever. So it ends when BPF_MAX_DEPTH of them are active.
+ */
+bool callback_has_room(void);
 
 #endif

@@ -284,6 +284,15 @@ bool guard_writable(const struct guard *guard, uint64_t addr, uint64_t size)
 	return !size || find(guard, addr, size, true, &span);
 }
 
+bool guard_string(const struct guard *guard, uint64_t addr)
+{
+	struct guard_span span;
+
+	if (guard_writable(guard, addr, 1) || !find(guard, addr, 1, false, &span))
+		return false;
+	return memchr((const void *)(uintptr_t)addr, 0, span.hi - addr);
+}
+
 /* Of all that an access may be in, its slot now has this. */
 static bool passes(struct guard *guard, const struct insn *in, uint64_t addr)
 {

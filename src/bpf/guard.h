@@ -152,4 +152,7 @@ void guard_step(struct guard *guard, const struct insn *in, const uint64_t *r);
 bool guard_readable(const struct guard *guard, uint64_t addr, uint64_t size);
 bool guard_writable(const struct guard *guard, uint64_t addr, uint64_t size);
 
+/* guard_string - is a string there that no program can write, so that it will still end? */
+bool guard_string(const struct guard *guard, uint64_t addr);
+
 #endif

@@ -118,6 +118,8 @@ uint64_t for_each_map_elem(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, u
 	(void)r5;
 	if (r4 || !map->ops->each)
 		return result(-EINVAL);
+	if (!callback_has_room())
+		return result(-ELOOP);
 	err = map->ops->each(map, call_back, &walk);
 	return err ? result(err) : (uint64_t)walk.visited;
 }

@@ -157,7 +157,16 @@ enum helper_arg {
 	ARG_FUNC,      /* a function of the unit */
 	ARG_RECORD,    /* a ring buffer's record that is being written */
 	ARG_IN,        /* memory to be read, of the size that the next argument says */
-	ARG_OUT,       /* memory to be written, the same */
+	ARG_STRING,    /* the same, up to a NUL, where programs cannot write */
+	ARG_OUT,       /* memory to be written, of the size that the next argument says */
+	ARG_INT_OUT,   /* 4 bytes to be written */
+	ARG_LONG_OUT,  /* 8 of them */
+};
+
+/* What a helper needs of who loads its callers. */
+enum {
+	HELPER_PROBES = 1, /* fault_hold(): it reads what may be none */
+	HELPER_PRINTS = 2, /* trace_add() */
 };
 
 struct guard;
@@ -177,6 +186,7 @@ struct helper {
 	const char *name;
 	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 	uint8_t args[5]; /* enum helper_arg, of r1 .. r5 */
+	uint32_t needs;  /* HELPER_* bits */
 	bool (*tail)(const uint64_t *r, struct guard *guard, uint64_t *left, uint64_t *result);
 };
 

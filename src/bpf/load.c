@@ -165,13 +165,19 @@ static int resolve(struct pp_bpf_object *object)
 	return name_maps(object);
 }
 
-static bool prints(const struct pp_bpf_object *object)
+/* Does it call a helper that needs this? */
+static bool needs(const struct pp_bpf_object *object, uint32_t need)
 {
 	for (uint32_t i = 0; i < object->unit.nhelpers; i++) {
-		if (object->unit.helpers[i].fn == trace_printk)
-			return object->opts.print;
+		if (object->unit.helpers[i].needs & need)
+			return true;
 	}
 	return false;
+}
+
+static bool prints(const struct pp_bpf_object *object)
+{
+	return object->opts.print && needs(object, HELPER_PRINTS);
 }
 
 static int publish(struct pp_bpf_object *object)
@@ -227,11 +233,7 @@ static int compile_to_look_at(struct pp_bpf_object *object, const struct native_
 
 static bool probes(const struct pp_bpf_object *object)
 {
-	for (uint32_t i = 0; i < object->unit.nhelpers; i++) {
-		if (object->unit.helpers[i].fn == probe_read)
-			return true;
-	}
-	return object->opts.flags & PP_BPF_PROBE;
+	return object->opts.flags & PP_BPF_PROBE || needs(object, HELPER_PROBES);
 }
 
 /* What opts ask for, as guard_unit() takes it. */

@@ -132,6 +132,7 @@ static int run_guarded(struct call *call, uint64_t *result, struct pp_bpf_stop *
 	err = fault_run(call_guarded, call, 0, result, &run);
 	guard_enter(before);
 	trace_enter(traced); /* it may have ended in a tail call */
+	spin_release();
 	if (err && stop)
 		tell_stop(guard.at, &run, stop);
 	return err;

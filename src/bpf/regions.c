@@ -116,6 +116,9 @@ static bool is_refused(const struct guard *guard, unsigned int kind, unsigned in
 	case ARG_IN: return !guard_readable(guard, args[i], args[i + 1]);
 	case ARG_OUT: return !guard_writable(guard, args[i], args[i + 1]);
 	case ARG_FUNC: return !calls_func(guard->unit, args[i]);
+	case ARG_STRING: return !guard_string(guard, args[i]);
+	case ARG_INT_OUT: return !guard_writable(guard, args[i], sizeof(uint32_t));
+	case ARG_LONG_OUT: return !guard_writable(guard, args[i], sizeof(uint64_t));
 	case ARG_RECORD: return !is_record(guard->owner, args[i]);
 	case ARG_MAP:
 	case ARG_KEY:

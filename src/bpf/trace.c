@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace.c - bpf_trace_printk(): the kernel's formats, to the print function of the object
+ * trace.c - bpf_trace_printk() and _vprintk(): to the print function of the object
  *
  * A helper is told r1 .. r5 and nothing of its caller. But it is called from the caller's
  * own code: the return address lies in the object's image, which is looked up in a tree of
@@ -11,13 +11,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <search.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "bpf/format.h"
 #include "bpf/helper.h"
 
-#define TEXT_MAX 1024
-#define ARGS_MAX 3
+#define TEXT_MAX 1023 /* MAX_BPRINTF_BUF, less its NUL */
+#define TRACE_ARGS 3  /* MAX_TRACE_PRINTK_VARARGS */
 
 static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *images; /* tree of struct jit_image *, by address */
@@ -81,104 +81,50 @@ static const struct pp_bpf_object *caller_at(const void *address)
 					      offsetof(struct pp_bpf_object, image));
 }
 
-/* @len may grow past TEXT_MAX: what does not fit is dropped, not printed elsewhere. */
-struct output {
-	char text[TEXT_MAX];
-	size_t len;
-};
-
-static void put(struct output *out, const char *text, size_t len)
+/*
+ * To where the caller's object prints: the length of all of it, though TEXT_MAX bytes are printed.
+ * The format is copied: other threads may change a program's while it is read.
+ */
+static int64_t print(const struct pp_bpf_object *object, uint64_t fmt, uint64_t fmt_size,
+		     const uint64_t *args, size_t nargs)
 {
-	size_t room = out->len < TEXT_MAX ? TEXT_MAX - out->len : 0;
+	const char *from = (const char *)(uintptr_t)fmt;
+	size_t most = (uint32_t)fmt_size, len = from ? strnlen(from, most) : most;
+	char copy[TEXT_MAX + 1], text[TEXT_MAX];
+	struct output out = {.text = text, .size = sizeof(text)};
+	int err;
 
-	if (len > room)
-		len = room;
-	memcpy(out->text + out->len, text, len);
-	out->len += len;
-}
-
-static void put_string(struct output *out, uint64_t arg)
-{
-	const char *text = arg ? (const char *)(uintptr_t)arg : "(null)";
-
-	put(out, text, strnlen(text, TEXT_MAX));
-}
-
-/* @spec: "%", flags and width, as in the format; NUL-terminated. */
-static void put_number(struct output *out, char *spec, char type, int longs, uint64_t arg)
-{
-	char text[128];
-	int len;
-
-	if (!longs)
-		arg = type == 'd' || type == 'i' ? (uint64_t)(int64_t)(int32_t)arg : (uint32_t)arg;
-	strcat(spec, "ll");
-	strncat(spec, &type, 1);
-	/* The checks in conversion() leave nothing but flags, two digits of width and diuxX. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	len = snprintf(text, sizeof(text), spec, (unsigned long long)arg);
-#pragma GCC diagnostic pop
-	put(out, text, (size_t)len);
-}
-
-/* What follows a '%': its bytes, or 0 where the kernel would refuse it too. */
-static size_t conversion(struct output *out, const char *at, uint64_t arg)
-{
-	size_t flags = strspn(at, "0 +-");
-	size_t width = strspn(at + flags, "0123456789");
-	size_t longs = strspn(at + flags + width, "l");
-	size_t len = flags + width + longs;
-	char spec[16] = "%", type = at[len];
-
-	if (flags > 2 || width > 2 || longs > 2 || (longs && !strchr("diuxX", type)))
-		return 0;
-	strncat(spec, at, flags + width);
-	switch (type) {
-	case 'd':
-	case 'i':
-	case 'u':
-	case 'x':
-	case 'X': put_number(out, spec, type, longs > 0, arg); break;
-	case 'p': put_number(out, strcpy(spec, "0x%"), 'x', 1, arg); break;
-	case 's': put_string(out, arg); break;
-	case 'c': put(out, &(char){(char)arg}, 1); break;
-	default: return 0;
-	}
-	return len + 1;
-}
-
-static int format(struct output *out, const char *fmt, const uint64_t *args)
-{
-	size_t used = 0;
-
-	for (size_t taken; *fmt; fmt += taken) {
-		taken = strcspn(fmt, "%");
-		if (taken) {
-			put(out, fmt, taken);
-		} else if (fmt[1] == '%') {
-			put(out, "%", 1);
-			taken = 2;
-		} else {
-			taken = used < ARGS_MAX ? conversion(out, fmt + 1, args[used++]) : 0;
-			if (!taken)
-				return -EINVAL;
-			taken++;
-		}
-	}
-	return 0;
+	if (len == most)
+		return -EINVAL;
+	if (len > TEXT_MAX)
+		return -E2BIG;
+	memcpy(copy, from, len);
+	copy[len] = 0;
+	err = format(&out, copy, args, nargs);
+	if (err)
+		return err;
+	if (object && object->opts.print)
+		object->opts.print(object->opts.print_ctx, text,
+				   out.len < sizeof(text) ? out.len : sizeof(text));
+	return (int64_t)out.len;
 }
 
 uint64_t trace_printk(uint64_t fmt, uint64_t fmt_size, uint64_t a1, uint64_t a2, uint64_t a3)
 {
-	const char *text = (const char *)(uintptr_t)fmt;
-	const uint64_t args[ARGS_MAX] = {a1, a2, a3};
-	const struct pp_bpf_object *object = caller_at(__builtin_return_address(0));
-	struct output out = {.len = 0};
+	const uint64_t args[TRACE_ARGS] = {a1, a2, a3};
 
-	if (!text || !memchr(text, 0, (uint32_t)fmt_size) || format(&out, text, args))
-		return (uint64_t)-EINVAL;
-	if (object && object->opts.print)
-		object->opts.print(object->opts.print_ctx, out.text, out.len);
-	return out.len;
+	return (uint64_t)print(caller_at(__builtin_return_address(0)), fmt, fmt_size, args,
+			       TRACE_ARGS);
+}
+
+uint64_t trace_vprintk(uint64_t fmt, uint64_t fmt_size, uint64_t at, uint64_t size, uint64_t r5)
+{
+	uint64_t args[FORMAT_ARGS];
+	int nargs = format_args(args, at, size);
+
+	(void)r5;
+	if (nargs < 0)
+		return (uint64_t)(int64_t)nargs;
+	return (uint64_t)print(caller_at(__builtin_return_address(0)), fmt, fmt_size, args,
+			       (size_t)nargs);
 }

@@ -87,9 +87,12 @@ static uint64_t help_aligned(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4,
 }
 
 const struct helper program_helpers[] = {
-	{5, 0, "nonzero", help_nonzero, {0}, NULL}, {1001, 5, "mix", help_mix, {0}, NULL},
-	{1002, 1, "trash", help_trash, {0}, NULL},  {1003, 0, "high", help_high, {0}, NULL},
-	{1004, 3, "fill", help_fill, {0}, NULL},    {1005, 0, "aligned", help_aligned, {0}, NULL},
+	{5, 0, "nonzero", help_nonzero, {0}, 0, NULL},
+	{1001, 5, "mix", help_mix, {0}, 0, NULL},
+	{1002, 1, "trash", help_trash, {0}, 0, NULL},
+	{1003, 0, "high", help_high, {0}, 0, NULL},
+	{1004, 3, "fill", help_fill, {0}, 0, NULL},
+	{1005, 0, "aligned", help_aligned, {0}, 0, NULL},
 };
 const uint32_t program_nhelpers = sizeof(program_helpers) / sizeof(program_helpers[0]);
 

@@ -15,9 +15,9 @@ static uint64_t mix(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t
 }
 
 static const struct helper helpers[] = {
-	{0, 0, "none", mix, {0}, NULL}, {1, 1, "one", mix, {0}, NULL},
-	{2, 2, "two", mix, {0}, NULL},  {3, 3, "three", mix, {0}, NULL},
-	{4, 4, "four", mix, {0}, NULL}, {5, 5, "five", mix, {0}, NULL},
+	{0, 0, "none", mix, {0}, 0, NULL}, {1, 1, "one", mix, {0}, 0, NULL},
+	{2, 2, "two", mix, {0}, 0, NULL},  {3, 3, "three", mix, {0}, 0, NULL},
+	{4, 4, "four", mix, {0}, 0, NULL}, {5, 5, "five", mix, {0}, 0, NULL},
 };
 
 void raw_encode(const struct raw *raw, uint32_t count, uint8_t *slots)
