@@ -206,13 +206,6 @@ void map_fork_child(void)
 
 /* ---- what types share ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	unsigned __int128 product = (unsigned __int128)(hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 uint64_t map_hash_bytes(const void *bytes, size_t size, uint64_t seed)
 {
 	const uint8_t *at = bytes;
@@ -220,11 +213,11 @@ uint64_t map_hash_bytes(const void *bytes, size_t size, uint64_t seed)
 
 	for (; size >= WORD; size -= WORD, at += WORD) {
 		memcpy(&word, at, WORD);
-		hash = mix(hash, word);
+		hash = words_mix(hash, word);
 	}
 	if (size)
-		hash = mix(hash, words_tail(at, size));
-	return mix(hash, seed);
+		hash = words_mix(hash, words_tail(at, size));
+	return words_mix(hash, seed);
 }
 
 /* ---- what programs do ---- */

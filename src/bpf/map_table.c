@@ -24,9 +24,29 @@ static void set_link(uint64_t *link, uint64_t to)
 
 /* ---- keys ---- */
 
+/* Most keys are one word: they are hashed and compared without a loop. */
+static bool is_word(const struct map *map)
+{
+	return map->info.key_size <= WORD;
+}
+
 uint32_t table_hash(const struct map *map, const void *key)
 {
-	return (uint32_t)map_hash_bytes(key, map->info.key_size, map->hash->seed);
+	uint64_t seed = map->hash->seed, word;
+
+	if (!is_word(map))
+		return (uint32_t)map_hash_bytes(key, map->info.key_size, seed);
+	word = words_key(key, map->info.key_size);
+	return (uint32_t)words_mix(words_mix(seed, word), seed);
+}
+
+/* @word: words_key() of it if it is one */
+static bool has_key(const struct map *map, const struct item *item, const void *key, uint64_t word)
+{
+	if (is_word(map))
+		return __atomic_load_n((const uint64_t *)(const void *)item->data,
+				       __ATOMIC_ACQUIRE) == word;
+	return words_equal(item->data, key, map->info.key_size);
 }
 
 struct item *table_find(const struct map *map, const void *key, uint64_t *word)
@@ -34,6 +54,7 @@ struct item *table_find(const struct map *map, const void *key, uint64_t *word)
 	uint32_t key_hash = table_hash(map, key);
 	const struct bucket *bucket = table_bucket(map->hash, key_hash);
 	uint64_t link, end = link_end(key_hash & map->hash->mask);
+	uint64_t key_word = is_word(map) ? words_key(key, map->info.key_size) : 0;
 	struct item *item;
 	bool same;
 
@@ -43,8 +64,7 @@ again:
 		*word = item_see(item);
 		if ((link & ~LINK_ADDRESS) != link_turn(*word))
 			goto again; /* it is an element that was never behind the last one */
-		same = (uint32_t)*word == key_hash &&
-		       words_equal(item->data, key, map->info.key_size);
+		same = (uint32_t)*word == key_hash && has_key(map, item, key, key_word);
 		link = follow(&item->next);
 		if (item_see(item) != *word)
 			goto again;
@@ -93,7 +113,8 @@ static void write_value(const struct map *map, struct item *item, const struct i
 		words_put(item_value(map, item), input->value, input->size);
 }
 
-static struct item *new_item(const struct map *map, const void *key, const struct input *input)
+static struct item *new_item(const struct map *map, const void *key, uint32_t key_hash,
+			     const struct input *input)
 {
 	struct map_hash *hash = map->hash;
 	struct item *item = (struct item *)(void *)pool_take(hash->pool);
@@ -108,7 +129,7 @@ static struct item *new_item(const struct map *map, const void *key, const struc
 		words_zero(item_value(map, item), hash->cpu_stride * map->cpus);
 	write_value(map, item, input);
 	__atomic_store_n(&item->used, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&item->word, table_hash(map, key) | (turn + 2 * TURN), __ATOMIC_RELEASE);
+	__atomic_store_n(&item->word, key_hash | (turn + 2 * TURN), __ATOMIC_RELEASE);
 	return item;
 }
 
@@ -201,12 +222,15 @@ static int put(const struct map *map, struct item *item, uint64_t flags, struct 
 int table_replace(const struct map *map, const void *key, const struct input *input, uint64_t flags,
 		  struct item **old)
 {
+	uint32_t key_hash = table_hash(map, key);
 	struct item *item;
 	int err;
 
 	if (flags > MAP_EXIST)
 		return -EINVAL;
-	item = new_item(map, key, input);
+	/* It comes while the item is written: often it is in another CPU's cache. */
+	__builtin_prefetch(table_bucket(map->hash, key_hash), 1);
+	item = new_item(map, key, key_hash, input);
 	if (!item)
 		return -ENOMEM;
 	err = put(map, item, flags, old);

@@ -46,6 +46,25 @@ static inline uint64_t words_tail(const uint8_t *bytes, size_t size)
 	return word;
 }
 
+/* words_key - of at most eight bytes, as words_put() would store them */
+static inline uint64_t words_key(const void *bytes, size_t size)
+{
+	uint64_t word;
+
+	if (size < WORD)
+		return words_tail(bytes, size);
+	memcpy(&word, bytes, WORD);
+	return word;
+}
+
+/* words_mix - a step of hashing: the halves of a product, folded */
+static inline uint64_t words_mix(uint64_t hash, uint64_t word)
+{
+	unsigned __int128 product = (unsigned __int128)(hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 /* words_put - set @size bytes at @to, in a map; padding becomes zero */
 static inline void words_put(void *to, const void *from, size_t size)
 {
