@@ -77,6 +77,8 @@ static int check_accesses(struct unit *unit, const struct log *log)
 		if (base_of(in) == 10)
 			return refuse_outside(unit, i, log);
 		in->target = deal_slot(&deal, kind_of(in));
+		if (in->target >= unit->slots)
+			unit->slots = in->target + 1;
 	}
 	return 0;
 }
@@ -84,7 +86,8 @@ static int check_accesses(struct unit *unit, const struct log *log)
 /* Does what follows an insn begin a line, wherever it is jumped to from? */
 static bool ends_line(const struct insn *in)
 {
-	return insn_jumps(in) || in->kind == INSN_EXIT || in->kind == INSN_PACKET;
+	return insn_jumps(in) || in->kind == INSN_EXIT || in->kind == INSN_PACKET ||
+	       in->kind == INSN_TAIL;
 }
 
 static void mark_lines(const struct unit *unit, bool *begins)
@@ -192,7 +195,7 @@ static void init_memory(struct guard *guard)
 	size_t used = (size_t)guard->unit->depth * BPF_FRAME;
 
 	memset(guard->stack + GUARD_STACK - used, 0, used);
-	memset(guard->slots, 0, sizeof(guard->slots));
+	memset(guard->slots, 0, guard->unit->slots * sizeof(guard->slots[0]));
 	memset(guard->args, 0, sizeof(guard->args));
 	guard->frame = (uintptr_t)(guard->stack + GUARD_STACK);
 }

@@ -190,6 +190,14 @@ __u64 bad_print(void *ctx, __u64 bad)
 	return bpf_trace_printk(bad ? (void *)64 : text, sizeof(text)) != 4;
 }
 
+SEC("a/string")
+__u64 string_of_nowhere(void *ctx, __u64 at)
+{
+	static const char text[] = "<%s>";
+
+	return bpf_trace_printk(text, sizeof(text), at);
+}
+
 SEC("a/output")
 __u64 bad_output(void *ctx, __u64 bad)
 {

@@ -118,6 +118,22 @@ static void arguments_of_helpers_are_checked(void **state)
 	}
 }
 
+/* What is printed may be anywhere; where there is no memory is no text. */
+static void strings_may_be_nowhere(void **state)
+{
+	(void)state;
+	for (size_t engine = 0; engine < NENGINES; engine++) {
+		struct pp_bpf_object *object = loaded(engine, 0);
+		uint64_t result = 0;
+
+		assert_int_equal(run(object, "string_of_nowhere", 64, &result), 0);
+		assert_string_equal(printed, "<>");
+		assert_int_equal(run(object, "string_of_nowhere", (uintptr_t) "text", &result), 0);
+		assert_string_equal(printed, "<><text>");
+		pp_bpf_close(object);
+	}
+}
+
 static void functions_that_helpers_call_are_guarded(void **state)
 {
 	(void)state;
@@ -163,6 +179,7 @@ int main(void)
 		cmocka_unit_test(values_are_all_there_is_of_a_map),
 		cmocka_unit_test(constants_are_not_written),
 		cmocka_unit_test(arguments_of_helpers_are_checked),
+		cmocka_unit_test(strings_may_be_nowhere),
 		cmocka_unit_test(functions_that_helpers_call_are_guarded),
 		cmocka_unit_test(functions_that_helpers_call_share_the_budget),
 	};
