@@ -127,6 +127,39 @@ PP_MUST_USE int pp_bpf_register(struct pp_bpf_object *object, uint32_t id, const
 				unsigned int nargs, pp_bpf_helper_fn fn);
 
 /*
+ * What a helper's argument is. Memory is checked in guarded runs, before the call: what is not the
+ * program's ends the run with -EFAULT.
+ */
+enum pp_bpf_arg {
+	PP_BPF_ARG_ANY,      /* a number, or what the helper checks itself */
+	PP_BPF_ARG_IN,       /* memory to be read, of the size that the next argument says */
+	PP_BPF_ARG_STRING,   /* the same, up to a NUL, where programs cannot write: .rodata */
+	PP_BPF_ARG_OUT,      /* memory to be written, of the size that the next argument says */
+	PP_BPF_ARG_OUT_INT,  /* 4 bytes to be written, at any address */
+	PP_BPF_ARG_OUT_LONG, /* 8 of them */
+};
+
+/*
+ * struct pp_bpf_helper - a helper with a typed prototype
+ * @size: sizeof(struct pp_bpf_helper), always
+ * @id, @name, @nargs: as above; @id PP_BPF_BY_NAME: programs know it by name alone
+ * @args: enum pp_bpf_arg, of r1 .. r5
+ */
+#define PP_BPF_BY_NAME UINT32_MAX
+struct pp_bpf_helper {
+	size_t size;
+	const char *name;
+	pp_bpf_helper_fn fn;
+	uint32_t id;
+	unsigned int nargs;
+	uint8_t args[5];
+};
+
+/* pp_bpf_register_helper - as pp_bpf_register(); also -E2BIG (of a later version) */
+PP_MUST_USE int pp_bpf_register_helper(struct pp_bpf_object *object,
+				       const struct pp_bpf_helper *helper);
+
+/*
  * pp_bpf_allow - let guarded programs use memory of the host's, before pp_bpf_load()
  * @flags: 0 (to read) or PP_BPF_WRITABLE
  *

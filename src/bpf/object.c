@@ -281,47 +281,6 @@ out:
 	return err;
 }
 
-/* Why a helper cannot be registered, or NULL. */
-static const char *helper_fault(const struct helper *helper)
-{
-	if (!helper->name || !*helper->name)
-		return "it has no name";
-	if (helper->nargs > 5)
-		return "more than 5 arguments";
-	if (!helper->fn)
-		return "it has no function";
-	return helper->id > INT32_MAX ? "the number is above 2147483647" : NULL;
-}
-
-int pp_bpf_register(struct pp_bpf_object *object, uint32_t id, const char *name, unsigned int nargs,
-		    pp_bpf_helper_fn fn)
-{
-	struct helper helper = {.id = id, .nargs = nargs, .name = name, .fn = fn};
-	const char *fault = helper_fault(&helper);
-	struct helper *helpers;
-
-	if (object->loaded)
-		return log_error(&object->log, -EBUSY, "helper %u: the object is loaded already",
-				 id);
-	if (fault)
-		return log_error(&object->log, -EINVAL, "helper %u: %s", id, fault);
-	helper.name = object_name(object, name);
-	if (!helper.name)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < object->nregistered; i++) {
-		if (object->registered[i].id == id) {
-			object->registered[i] = helper;
-			return 0;
-		}
-	}
-	helpers = reallocarray(object->registered, object->nregistered + 1, sizeof(*helpers));
-	if (!helpers)
-		return -ENOMEM;
-	object->registered = helpers;
-	helpers[object->nregistered++] = helper;
-	return 0;
-}
-
 void pp_bpf_close(struct pp_bpf_object *object)
 {
 	if (!object)

@@ -16,3 +16,12 @@ __attribute__((section("b"))) u64 by_id(void *data, u64 len)
 {
 	return by_number(len);
 }
+
+/* r2: where the host's sum is to write, counted from a local variable. */
+__attribute__((section("c"))) u64 typed(void *data, u64 len)
+{
+	u64 in[2] = {40, 2}, out = 0;
+
+	host_sum((u64)in, sizeof(in), (u64)&out + len, 0, 0);
+	return out + (bpf_ktime_get_ns() > 0) - 1;
+}

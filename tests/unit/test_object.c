@@ -243,6 +243,84 @@ static void missing_helpers_refuse_and_load_can_be_retried(void **state)
 	pp_bpf_close(object);
 }
 
+/* r3: 8 bytes for the sum of the numbers that r1 and r2 say. */
+static uint64_t sum_memory(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	const uint64_t *numbers = (const uint64_t *)(uintptr_t)r1;
+	uint64_t total = 0;
+
+	(void)r4, (void)r5;
+	for (size_t i = 0; i < r2 / sizeof(*numbers); i++)
+		total += numbers[i];
+	memcpy((void *)(uintptr_t)r3, &total, sizeof(total));
+	return 0;
+}
+
+static struct pp_bpf_helper typed_helper(void)
+{
+	return (struct pp_bpf_helper){
+		.size = sizeof(struct pp_bpf_helper),
+		.name = "host_sum",
+		.fn = sum_memory,
+		.id = PP_BPF_BY_NAME,
+		.nargs = 5,
+		.args = {PP_BPF_ARG_IN, 0, PP_BPF_ARG_OUT_LONG},
+	};
+}
+
+/* Known by its name alone; memory that it is given must be the program's. */
+static void typed_helpers_get_what_they_say(void **state)
+{
+	static const unsigned int flags[] = {PP_BPF_NO_JIT, 0};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct pp_bpf_helper helper = typed_helper();
+		struct pp_bpf_opts opts = object_options();
+		struct pp_bpf_object *object;
+		struct pp_bpf_prog *prog;
+		uint64_t result;
+
+		opts.flags = flags[i];
+		object = object_open("host", &opts);
+		assert_int_equal(pp_bpf_register(object, INT32_MAX, "taken", 1, twice), 0);
+		assert_int_equal(pp_bpf_register(object, 70000, "double", 1, twice), 0);
+		assert_int_equal(pp_bpf_register_helper(object, &helper), 0);
+		assert_int_equal(pp_bpf_register_helper(object, &helper), 0);
+		object_load(object);
+		assert_int_equal(object_run(object, "typed", NULL, 0), 42);
+		prog = pp_bpf_prog_by_name(object, "typed");
+		assert_int_equal(pp_bpf_run(prog, NULL, 1 << 20, &result), -EFAULT);
+		pp_bpf_close(object);
+	}
+}
+
+static void typed_helpers_are_checked(void **state)
+{
+	struct pp_bpf_object *object = object_open("host", NULL);
+	struct pp_bpf_helper helper = typed_helper();
+
+	(void)state;
+	helper.args[3] = PP_BPF_ARG_OUT_LONG + 1;
+	assert_int_equal(pp_bpf_register_helper(object, &helper), -EINVAL);
+	assert_string_equal(last_reason,
+			    "host.bpf.o: helper 'host_sum': an argument of no known type");
+	helper = typed_helper();
+	helper.args[4] = PP_BPF_ARG_OUT;
+	assert_int_equal(pp_bpf_register_helper(object, &helper), -EINVAL);
+	assert_string_equal(last_reason,
+			    "host.bpf.o: helper 'host_sum': memory without a size behind it");
+	helper = typed_helper();
+	helper.nargs = 2;
+	assert_int_equal(pp_bpf_register_helper(object, &helper), -EINVAL);
+	assert_non_null(strstr(last_reason, "a type for an argument that it does not have"));
+	helper.size = 8;
+	assert_int_equal(pp_bpf_register_helper(object, &helper), -EINVAL);
+	assert_int_equal(pp_bpf_register_helper(object, NULL), -EINVAL);
+	assert_int_equal(pp_bpf_register(object, PP_BPF_BY_NAME, "no", 1, twice), -EINVAL);
+	pp_bpf_close(object);
+}
+
 static void registering_checks_its_arguments(void **state)
 {
 	static const struct {
@@ -802,6 +880,8 @@ int main(void)
 		cmocka_unit_test(printing_goes_to_the_object_that_prints),
 		cmocka_unit_test(builtin_helpers_answer),
 		cmocka_unit_test(missing_helpers_refuse_and_load_can_be_retried),
+		cmocka_unit_test(typed_helpers_get_what_they_say),
+		cmocka_unit_test(typed_helpers_are_checked),
 		cmocka_unit_test(registering_checks_its_arguments),
 		cmocka_unit_test(forty_sections_are_forty_programs),
 		cmocka_unit_test(without_other_sections_text_has_the_programs),
