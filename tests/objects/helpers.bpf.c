@@ -223,3 +223,37 @@ int lock(void *ctx)
 	bpf_spin_unlock(&value->lock);
 	return 0;
 }
+
+/* What the kernel's verifier refuses. */
+
+static int again(__u32 i, void *ctx)
+{
+	__u64 *deep = ctx;
+
+	*deep += 1;
+	shared.result = bpf_loop(1, again, ctx, 0);
+	return 0;
+}
+
+SEC("syscall")
+int endless(void *ctx)
+{
+	__u64 deep = 0;
+
+	bpf_loop(1, again, &deep, 0);
+	return deep;
+}
+
+SEC("tc")
+int keep_lock(void *ctx)
+{
+	__u32 zero = 0;
+	struct locked *value = bpf_map_lookup_elem(&locked, &zero);
+
+	if (!value)
+		return 1;
+	bpf_spin_lock(&value->lock);
+	bpf_spin_lock(&value->lock);
+	*(volatile __u32 *)(unsigned long)shared.number[0] = 1;
+	return 0;
+}
