@@ -21,6 +21,7 @@
 #define PROGPACK_BPF_H
 
 #include <progpack.h>
+#include <progpack_bpf_link.h>
 #include <progpack_bpf_map.h>
 
 #ifdef __cplusplus
@@ -180,10 +181,11 @@ PP_MUST_USE int pp_bpf_allow(struct pp_bpf_object *object, const void *base, siz
 PP_MUST_USE int pp_bpf_load(struct pp_bpf_object *object);
 
 /*
- * pp_bpf_close - free an object, its maps and its code; NULL is fine
+ * pp_bpf_close - end what pp_bpf_open_*() or pp_bpf_hold() gave; NULL is fine
  *
- * Waits until no pp_bpf_run() that had begun is still running. Not to be called from a
- * program's helper.
+ * An object that nobody has any more is freed, with its maps and its code, when no pp_bpf_run()
+ * that had begun is still running: this waits for that, but not in a program's helper. See
+ * progpack_bpf_link.h.
  */
 void pp_bpf_close(struct pp_bpf_object *object);
 

@@ -35,7 +35,7 @@ INCLUDE = re.compile(r'\s*#\s*include\s*[<"](?:\.\./)*([^>"]+)[>"]')
 def layer_of(path):
     """The layer of a path like src/heap/pack.c, or of an include like heap/pack.h."""
     parts = path.removeprefix("src/").split("/")
-    if parts[-1] in ("progpack.h", "progpack_bpf.h", "progpack_bpf_map.h"):
+    if parts[-1] in ("progpack.h", "progpack_bpf.h", "progpack_bpf_map.h", "progpack_bpf_link.h"):
         return "public"
     if parts[0] in ("tools", "bench"):
         return "tools"

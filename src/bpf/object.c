@@ -82,7 +82,7 @@ static void log_named(void *ctx, const char *message)
 	object->opts.log(object->opts.log_ctx, line);
 }
 
-static void free_object(struct pp_bpf_object *object)
+void object_free(struct pp_bpf_object *object)
 {
 	struct name *name, *next;
 
@@ -126,10 +126,11 @@ static int new_object(const struct pp_bpf_opts *opts, const char *name, struct p
 				object->opts.flags & ~FLAGS);
 		goto free_object;
 	}
+	object->refs = 1;
 	*out = object;
 	return 0;
 free_object:
-	free_object(object);
+	object_free(object);
 	return err;
 }
 
@@ -179,7 +180,7 @@ int pp_bpf_open_mem(const void *elf, size_t size, const struct pp_bpf_opts *opts
 	if (!err)
 		err = reuse_maps(object);
 	if (err)
-		free_object(object);
+		object_free(object);
 	else
 		*out = object;
 	return err;
@@ -275,22 +276,10 @@ int pp_bpf_open_raw(const void *insns, size_t size, const struct pp_bpf_opts *op
 		err = add_progs(object);
 out:
 	if (err)
-		free_object(object);
+		object_free(object);
 	else
 		*out = object;
 	return err;
-}
-
-void pp_bpf_close(struct pp_bpf_object *object)
-{
-	if (!object)
-		return;
-	if (object->loaded) {
-		map_forget_progs(object);
-		rcu_wait(); /* for runs, and so for maps that were in other maps */
-		load_undo(object);
-	}
-	free_object(object);
 }
 
 struct pp_bpf_map *pp_bpf_map_next(struct pp_bpf_object *object, const struct pp_bpf_map *prev)

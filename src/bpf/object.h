@@ -91,6 +91,8 @@ struct pp_bpf_object {
 	const char **map_names;
 	struct jit_image image;
 	struct jit_mem mem;
+	uint32_t refs;
+	struct pp_bpf_object *next_dead;
 };
 
 /* object_name - a copy of @text that lives as long as the object, or NULL */
@@ -143,6 +145,9 @@ int reloc_code(const struct pp_bpf_object *object, uint8_t *slots);
 int reloc_data(const struct pp_bpf_object *object);
 int reloc_maps(const struct pp_bpf_object *object);
 int reloc_progs(const struct pp_bpf_object *object);
+
+/* object_free - free one that is not loaded, or no more */
+void object_free(struct pp_bpf_object *object);
 
 /* load_undo - free all that loading made; the object is as it was when opened */
 void load_undo(struct pp_bpf_object *object);

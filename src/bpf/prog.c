@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bpf/helper.h"
+#include "bpf/life.h"
 #include "bpf/object.h"
 #include "bpf/rcu.h"
 #include "bpf/regions.h"
@@ -61,6 +62,7 @@ void pp_bpf_leave(void)
 {
 	rcu_leave();
 	map_reclaim();
+	life_reclaim();
 }
 
 /*

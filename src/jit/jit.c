@@ -462,14 +462,18 @@ jit_enter_fn jit_image_enter(const struct jit_image *image)
 	return (jit_enter_fn)(uintptr_t)image->rx;
 }
 
+void jit_image_forget(struct jit_image *image)
+{
+	free(image->entry);
+	free(image->at);
+	*image = (struct jit_image){0};
+}
+
 int jit_image_fini(struct jit_image *image, const struct jit_mem *mem)
 {
 	int err = mem->free(mem->ctx, image->rx);
 
-	if (err)
-		return err;
-	free(image->entry);
-	free(image->at);
-	*image = (struct jit_image){0};
-	return 0;
+	if (!err)
+		jit_image_forget(image);
+	return err;
 }

@@ -25,7 +25,8 @@
  * struct jit_mem - where images go; a heap, or what a benchmark compares it with
  *
  * alloc, finalize, abort, free and lookup behave as pp_alloc() .. pp_lookup(). All code of it,
- * now and later, is in lo .. hi-1. Memory without lookup takes no code that may fault.
+ * now and later, is in lo .. hi-1. Memory without lookup takes no code that may fault; without
+ * free_batch it frees one by one.
  */
 struct jit_mem {
 	void *ctx;
@@ -34,6 +35,7 @@ struct jit_mem {
 	int (*finalize)(void *ctx, struct pp_code *code, size_t used);
 	int (*abort)(void *ctx, struct pp_code *code);
 	int (*free)(void *ctx, const void *rx);
+	int (*free_batch)(void *ctx, const void *const *rx, size_t n);
 	int (*lookup)(const void *ctx, const void *pc, struct pp_block *block);
 };
 
@@ -268,6 +270,9 @@ int jit_compile(const struct jit_job *job, struct jit_image *image);
 
 /* jit_image_enter - of a guarded unit's image */
 jit_enter_fn jit_image_enter(const struct jit_image *image);
+
+/* jit_image_forget - free the tables; the code is free */
+void jit_image_forget(struct jit_image *image);
 
 /* jit_image_fini - free the tables, and the code with mem->free() */
 int jit_image_fini(struct jit_image *image, const struct jit_mem *mem);

@@ -22,6 +22,11 @@ static int heap_free(void *ctx, const void *rx)
 	return pp_free(ctx, rx);
 }
 
+static int heap_free_batch(void *ctx, const void *const *rx, size_t n)
+{
+	return pp_free_batch(ctx, rx, n);
+}
+
 static int heap_lookup(const void *ctx, const void *pc, struct pp_block *block)
 {
 	return pp_lookup(ctx, pc, block);
@@ -35,6 +40,7 @@ struct jit_mem jit_mem_heap(struct pp_heap *heap)
 		.finalize = heap_finalize,
 		.abort = heap_abort,
 		.free = heap_free,
+		.free_batch = heap_free_batch,
 		.lookup = heap_lookup,
 	};
 
