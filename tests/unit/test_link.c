@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 
 #define OBJECTS 16
 #define TIMES 200
@@ -189,17 +190,24 @@ struct calls {
 static void *call_on(void *arg)
 {
 	struct calls *calls = arg;
-	uint64_t seen = 1, result, made = 0, lost = 0;
+	uint64_t seen = 1, result;
 
 	while (!__atomic_load_n(&calls->stop, __ATOMIC_ACQUIRE)) {
 		if (pp_bpf_link_run(calls->link, NULL, 0, &result) || result < seen)
-			lost++;
+			__atomic_add_fetch(&calls->lost, 1, __ATOMIC_RELAXED);
 		seen = result;
-		made++;
+		__atomic_add_fetch(&calls->made, 1, __ATOMIC_RELAXED);
 	}
-	__atomic_add_fetch(&calls->made, made, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&calls->lost, lost, __ATOMIC_RELAXED);
 	return NULL;
+}
+
+/* Somebody has run what is there, or has had the time to. */
+static void wait_for_a_call(const struct calls *calls)
+{
+	uint64_t made = __atomic_load_n(&calls->made, __ATOMIC_RELAXED);
+
+	for (int i = 0; i < 10000 && __atomic_load_n(&calls->made, __ATOMIC_RELAXED) == made; i++)
+		sched_yield();
 }
 
 /* Each version's object belongs to the link alone, and goes as soon as it is replaced. */
@@ -218,6 +226,7 @@ static void no_call_is_lost(unsigned int flags)
 		assert_int_equal(pthread_create(&threads[i], NULL, call_on, &calls), 0);
 	for (uint8_t i = 2; i < TIMES; i++) {
 		object = version(heap, i, flags);
+		wait_for_a_call(&calls);
 		assert_int_equal(pp_bpf_link_update(calls.link, main_of(object), NULL), 0);
 		pp_bpf_close(object);
 		assert_int_equal(run(calls.link), i);
