@@ -88,8 +88,8 @@ PP_MUST_USE int pp_bpf_map_next_key(const struct pp_bpf_map *map, const void *ke
 
 /*
  * Maps of maps: set_map puts a map in a place, which keeps it; get_map gives a handle of the map
- * there, the caller's own. Arrays of programs: a place does not keep its program: closing the
- * program's object empties it. delete empties places.
+ * there, the caller's own. Arrays of programs: a place does not keep its program: when the
+ * program's object goes (progpack_bpf_link.h), it is empty. delete empties places.
  *
  * Return: 0, -EINVAL (type; @inner is not like those that the map is for; not loaded; flags),
  * -EBADF (@inner is not made yet), -E2BIG, -EEXIST, -ENOENT, -EPERM, -ENOMEM.

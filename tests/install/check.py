@@ -79,7 +79,8 @@ def main(source, build):
         done = run("meson", "install", "-C", build, "--no-rebuild", "--destdir", str(out / "root"))
         tap.check(done.returncode == 0, "meson install into DESTDIR", done.stdout)
         names = {path.name for path in (out / "root").rglob("*")}
-        wanted = {"progpack", "progpack.h", "progpack_bpf.h", "libprogpack.so", "libprogpack.a",
+        wanted = {"progpack", "progpack.h", "progpack_bpf.h", "progpack_bpf_map.h",
+                  "progpack_bpf_link.h", "libprogpack.so", "libprogpack.a",
                   "libprogpack-bpf.so", "libprogpack-bpf.a", "progpack.pc", "progpack-bpf.pc",
                   "progpack.1", "progpack.3"}
         tap.check(wanted <= names, "every file is installed", f"missing: {sorted(wanted - names)}")
@@ -95,6 +96,8 @@ def main(source, build):
         text = build_and_run(tap, env, out, examples / "filter.c", "progpack-bpf", "gcc",
                              [str(pathlib.Path(build) / "tests/install/filter.bpf.o")])
         tap.check(text == "dropped 14, verdict on the last 2\n", "filter counts what it drops", text)
+        text = build_and_run(tap, env, out, examples / "replace.c", "progpack-bpf", "gcc")
+        tap.check(text == "version 100, 0 calls lost\n", "replace loses no call", text)
         for name, prefix in (("libprogpack.a", "pp_"), ("libprogpack-bpf.a", "pp_bpf_")):
             check_symbols(tap, next((out / "root").rglob(name)), prefix)
         readme = (pathlib.Path(source) / "README.md").read_text()
