@@ -150,6 +150,7 @@ int guard_unit(struct unit *unit, unsigned int what, const struct log *log)
 	look_at(unit);
 	unit->guarded = what;
 	unit->checked = what & GUARD_CHECK;
+	unit->counted = what & GUARD_CHARGE;
 	if (unit->checked)
 		err = check_accesses(unit, log);
 	return !err && what & GUARD_CHARGE ? charge_lines(unit) : err;

@@ -207,7 +207,8 @@ static inline bool insn_jumps(const struct insn *in)
  * struct unit - all functions of one object, decoded; the insns are in one array
  * @depth: functions active at once at most, from calls_check(); 0 if none touches its frame
  * @packets: it loads from packets; @slots: of its guards, that it uses
- * @guarded: it runs with a struct guard; @checked: that checks its accesses and calls
+ * @guarded: it runs with a struct guard; @checked: that checks its accesses and calls; @counted:
+ *	and counts its instructions
  */
 struct unit {
 	struct insn *ins;
@@ -218,7 +219,7 @@ struct unit {
 	uint32_t nhelpers;
 	const char *const *map_names; /* for listings; insn.target indexes it */
 	uint32_t depth, slots;
-	bool packets, guarded, checked;
+	bool packets, guarded, checked, counted;
 };
 
 /*

@@ -78,6 +78,12 @@ static uint64_t run_within(struct guard *outer, uint64_t r1, const struct pp_bpf
 	return result;
 }
 
+/* What is checked and counted of a run is so to its end. */
+static bool is_alike(const struct unit *from, const struct unit *to)
+{
+	return to->guarded && to->checked == from->checked && to->counted == from->counted;
+}
+
 /* @r: r1 .. r3; true if a program has run, whose result is *result */
 static bool go_on(struct guard *guard, const uint64_t r[3], bool native, uint64_t *result)
 {
@@ -85,7 +91,7 @@ static bool go_on(struct guard *guard, const uint64_t r[3], bool native, uint64_
 	const struct pp_bpf_prog *prog;
 	int err = find(r[1], r[2], guard->root->tails, &prog);
 
-	if (!err && (!prog->object->unit.guarded || prog->object->unit.checked != unit->checked))
+	if (!err && !is_alike(unit, &prog->object->unit))
 		err = -ENOTSUP;
 	*result = err ? error(err) : run_within(guard, r[0], prog, native);
 	return !err;

@@ -11,8 +11,8 @@
  *	-E2BIG		index past its end
  *	-ENOENT		nothing there
  *	-ELOOP		no more tail calls in this run
- *	-ENOTSUP	one of the programs is guarded and the other is not, or is native code that
- *is not guarded and the other one has none
+ *	-ENOTSUP	one of the programs is guarded, or has a budget, and the other not; or is
+ *			native code that is not guarded and the other one has none
  */
 #ifndef BPF_TAIL_H
 #define BPF_TAIL_H

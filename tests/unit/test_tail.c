@@ -322,6 +322,32 @@ static void guarded_and_trusted_programs(void **state)
 	pp_bpf_close(own);
 }
 
+/* Nobody gets around a budget by a program without. */
+static void budgets_and_none(void **state)
+{
+	struct pp_bpf_object *own = make_loaded(NULL, 0), *other;
+	struct pp_bpf_map *jumps = jumps_of(own);
+	struct pp_bpf_opts opts = object_options();
+	struct step step = {.index = 0};
+
+	(void)state;
+	opts.maps = &jumps;
+	opts.nmaps = 1;
+	opts.flags = mode;
+	opts.budget = 10000;
+	other = object_open("tail", &opts);
+	assert_int_equal(pp_bpf_register(other, 1000, "host_sum", 5, run_another), 0);
+	object_load(other);
+	put(own, 0, own, "leaf");
+	assert_int_equal(run(prog_of(other, "loop"), &step), 1);
+	assert_int_equal(step.error, -ENOTSUP);
+	put(own, 0, other, "leaf");
+	step = (struct step){.index = 0};
+	assert_int_equal(run(prog_of(other, "loop"), &step), 7);
+	pp_bpf_close(other);
+	pp_bpf_close(own);
+}
+
 /* The run ends where another object's program does what it must not, and says which that is. */
 static void a_stop_is_in_the_program_that_ran(void **state)
 {
@@ -425,6 +451,7 @@ int main(void)
 		IN_ALL(not_by_register),
 		IN_ALL(programs_are_replaced_under_those_who_run),
 		GUARDED(a_stop_is_in_the_program_that_ran),
+		GUARDED(budgets_and_none),
 		GUARDED(a_budget_is_the_runs),
 		cmocka_unit_test_setup(the_hosts_registers_are_kept, natively),
 	};
