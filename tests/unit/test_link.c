@@ -14,13 +14,15 @@
 static struct pp_bpf_object *version(struct pp_heap *heap, uint8_t number, unsigned int flags)
 {
 	const uint8_t code[] = {0xb7, 0, 0, 0, number, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0};
-	struct pp_bpf_opts opts = object_options();
+	const struct pp_bpf_opts opts = {
+		.size = sizeof(opts),
+		.heap = heap,
+		.flags = PP_BPF_TRUSTED | flags,
+	};
 	struct pp_bpf_object *object;
 
-	opts.heap = heap;
-	opts.flags = PP_BPF_TRUSTED | flags;
 	assert_int_equal(pp_bpf_open_raw(code, sizeof(code), &opts, &object), 0);
-	object_load(object);
+	assert_int_equal(pp_bpf_load(object), 0);
 	return object;
 }
 
