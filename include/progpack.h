@@ -238,7 +238,7 @@ PP_MUST_USE int pp_patch(struct pp_heap *heap, void *at, const void *bytes, size
  * pp_heap_tidy - the slow work that is kept off the other calls: make packs that filled up huge,
  * return empty packs but one. Call it when idle; a heap that is never tidied works.
  * Return: 0, or the first error (-ENOMEM where the kernel found no huge page: later, maybe); what
- * can be done is done all the same.
+ * can be done is done all the same. What a kernel never can is no error: stats.huge tells.
  */
 PP_MUST_USE int pp_heap_tidy(struct pp_heap *heap);
 

@@ -4,6 +4,8 @@
 #include "heap/pack.h"
 #include "os/os.h"
 
+#include <errno.h>
+
 static size_t round_up(size_t at, size_t align)
 {
 	return (at + align - 1) / align * align;
@@ -168,6 +170,8 @@ int grow_finish(struct pp_heap *heap, size_t p, bool is_huge)
 
 	if (!(flags & PP_SMALL_PAGES) && !is_huge)
 		err = make_huge(heap, p);
+	if (err == -ENOTSUP)
+		err = 0; /* nor later: nobody need ask again */
 	if (flags & PP_SEAL && !pack->sealed)
 		seal_err = seal(heap, p);
 	return err ? err : seal_err;
@@ -202,12 +206,24 @@ int grow_carry_out(struct pp_heap *heap, struct shard *shard, const struct growt
 	return 0;
 }
 
+/* What has small pages already is not huge from birth. A step that cannot be unmapped stays. */
+static void leave_step(struct pp_heap *heap)
+{
+	if (!heap->mem.writer->huge_at_birth || heap->mem.writer->unmap(&heap->mem, 0))
+		return;
+	index_leave(&heap->first.index, 0);
+	grow_count_packs(heap, -1, -(int64_t)PACK_STEP);
+}
+
 /* The probe has left the first pack with one step. */
 int heap_start(struct pp_heap *heap)
 {
 	const struct growth first = {0, 1, PACK_CHUNKS};
 
-	return heap->mem.flags & PP_WHOLE_PACKS ? grow_carry_out(heap, &heap->first, &first) : 0;
+	if (!(heap->mem.flags & PP_WHOLE_PACKS))
+		return 0;
+	leave_step(heap);
+	return grow_carry_out(heap, &heap->first, &first);
 }
 
 void grow_lock(struct pp_heap *heap, struct log_held *held)

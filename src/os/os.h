@@ -94,7 +94,11 @@ void os_want_small(void *at, size_t size);
  */
 void os_name_mapping(void *at, size_t size, const char *name);
 
-/* os_collapse - turn mapped, touched 2 MiB ranges into huge pages now: 0, or -errno and no harm */
+/*
+ * os_collapse - turn mapped, touched 2 MiB ranges into huge pages now: 0, or -errno and no harm
+ * -ENOTSUP: the kernel cannot. Before Linux 6.1 there is no such call, and before 6.18 it takes
+ * no private memory that is nowhere writable.
+ */
 int os_collapse(void *at, size_t size);
 
 /* os_seal_code - nobody can unmap it or change its protection any more (mseal): 0, or -ENOSYS */

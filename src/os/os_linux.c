@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -264,16 +265,20 @@ int os_poke_fill(int fd, void *at, size_t size, const void *pattern, size_t unit
 }
 
 /*
- * A hint: the kernel takes another address if this one is in use, or above what the CPU has.
- * Whole huge pages, so that the view takes no page table of its own.
+ * A hint: the kernel takes another address if this one is in use. Below the stack, which is near
+ * the end of what the CPU has: 39 bits on most RISC-V ones. Whole huge pages, so that the view
+ * takes no page table of its own.
  */
 static void *random_hint(void)
 {
-	uint64_t bits = 0;
+	uint64_t bits = 0, stack = getauxval(AT_RANDOM);
 
 	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != (ssize_t)sizeof(bits))
 		return NULL;
-	return (void *)(uintptr_t)(bits >> 18 & ~(uint64_t)(OS_HUGE - 1));
+	bits >>= 18;
+	if (stack)
+		bits %= stack;
+	return (void *)(uintptr_t)(bits & ~(uint64_t)(OS_HUGE - 1));
 }
 
 int os_map_file_rw(int fd, size_t size, void **rw)
@@ -326,7 +331,9 @@ void os_name_mapping(void *at, size_t size, const char *name)
 
 int os_collapse(void *at, size_t size)
 {
-	return madvise(at, size, MADV_COLLAPSE) ? -errno : 0;
+	if (!madvise(at, size, MADV_COLLAPSE))
+		return 0;
+	return errno == EINVAL ? -ENOTSUP : -errno;
 }
 
 int os_seal_code(void *at, size_t size)

@@ -51,8 +51,9 @@ extern char test_log[4096];
 
 struct pp_stats test_stats(const struct pp_heap *heap);
 
-/* Every figure but those of failed calls. */
+/* Every figure but those of failed calls; by the second, from a child too. */
 void assert_same_state(const struct pp_stats *a, const struct pp_stats *b);
+bool is_same_state(const struct pp_stats *a, const struct pp_stats *b);
 
 /* Emit a function that returns @value; its size. */
 size_t emit_return(void *rw, uint32_t value);
@@ -79,5 +80,8 @@ void each_mapping(bool (*see)(const struct mapping *mapping, void *arg), void *a
 
 /* Kilobytes that smaps gives under @name for mappings within lo .. hi-1. */
 unsigned long smaps_kb(uintptr_t lo, uintptr_t hi, const char *name);
+
+/* Does the kernel give anybody who asks a huge page of anonymous memory now? */
+bool gives_anonymous_huge(void);
 
 #endif

@@ -271,6 +271,8 @@ static void whole_packs_do_not_grow(void **state)
 	test_block(heap, 64, 6);
 	assert_int_equal(test_stats(heap).committed, 4 * MIB);
 	assert_int_equal(test_stats(heap).committed, executable(heap));
+	if (WRITER(state) == PP_WRITER_POKE && gives_anonymous_huge())
+		assert_int_equal(test_stats(heap).huge, 4 * MIB); /* from birth */
 	if (!gives_huge(heap)) {
 		print_message("skipped: the kernel gives no huge page now\n");
 		pp_heap_free(heap);
