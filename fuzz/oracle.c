@@ -4,6 +4,7 @@
 #include "os/cpu.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 bool is_traps(const uint8_t *at, size_t size)
@@ -236,5 +237,8 @@ void check_all(struct oracle *o)
 	o->stats.committed = walk.sum.committed;
 	o->stats.packs = walk.sum.packs;
 	o->stats.largest_free = walk.sum.largest_free;
-	MUST(!memcmp(&stats, &o->stats, sizeof(stats)));
+	/* From the first figure: between the members before it are bytes that nobody sets. */
+	MUST(stats.writer == o->stats.writer);
+	MUST(!memcmp(&stats.reserved, &o->stats.reserved,
+		     sizeof(stats) - offsetof(struct pp_stats, reserved)));
 }

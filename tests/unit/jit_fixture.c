@@ -193,6 +193,16 @@ const struct jit_mem *far_mem(void)
 
 /* ---- running ---- */
 
+bool is_turn(void)
+{
+	static unsigned long every, turn;
+	const char *told = getenv("PROGPACK_TEST_EVERY");
+
+	if (!every)
+		every = told ? strtoul(told, NULL, 10) : 1;
+	return every < 2 || turn++ % every == 0;
+}
+
 unsigned int cpu_features(void)
 {
 	const char *told = getenv("PROGPACK_TEST_FEATURES");

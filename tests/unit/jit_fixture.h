@@ -40,6 +40,12 @@ const struct jit_mem *near_mem(void);
 /* The same heap, declared so wide that nothing is within reach of rel32. */
 const struct jit_mem *far_mem(void);
 
+/*
+ * is_turn - of trials that are many and alike an emulator makes every PROGPACK_TEST_EVERYth, and
+ * hardware, where that is not set, all
+ */
+bool is_turn(void);
+
 /* What the CPU can do: asked, or told by the environment where an emulator cannot be asked. */
 unsigned int cpu_features(void);
 

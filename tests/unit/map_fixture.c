@@ -139,20 +139,18 @@ static int kernel_batch(const struct map_side *side, enum side_batch what,
 		[SIDE_UPDATE] = BPF_MAP_UPDATE_BATCH,
 		[SIDE_DELETE] = BPF_MAP_DELETE_BATCH,
 	};
-	union bpf_attr attr = {
-		.batch =
-			{
-				.in_batch = address(batch->in),
-				.out_batch = address(batch->out),
-				.keys = address(batch->keys),
-				.values = address(batch->values),
-				.count = batch->count,
-				.map_fd = (uint32_t)side->fd,
-				.elem_flags = batch->flags,
-			},
-	};
-	int err = bpf(commands[what], &attr);
+	union bpf_attr attr;
+	int err;
 
+	memset(&attr, 0, sizeof(attr)); /* behind the member, too: the kernel looks */
+	attr.batch.in_batch = address(batch->in);
+	attr.batch.out_batch = address(batch->out);
+	attr.batch.keys = address(batch->keys);
+	attr.batch.values = address(batch->values);
+	attr.batch.count = batch->count;
+	attr.batch.map_fd = (uint32_t)side->fd;
+	attr.batch.elem_flags = batch->flags;
+	err = bpf(commands[what], &attr);
 	batch->count = attr.batch.count;
 	return err;
 }

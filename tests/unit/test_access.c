@@ -145,7 +145,7 @@ static void test_table(void **state)
 	assert_int_equal(native.image.size % PP_CHUNK, 0);
 	assert_in_range(tail.table, code + 4, code + 7);
 	for (uint32_t i = code; i < tail.table; i++)
-		assert_int_equal(native.image.rx[i], (uint8_t)(jit_x86_64.trap >> i % 4 * 8));
+		assert_int_equal(native.image.rx[i], (uint8_t)(jit_host_arch()->trap >> i % 4 * 8));
 	check_entries(&native.image, &tail);
 	prog_fini(&prog);
 	native_fini(&native);
@@ -159,7 +159,7 @@ static void test_memory_without_lookup(void **state)
 	struct jit_image image = {.size = 99};
 	struct prog prog;
 	const struct jit_job job = {
-		.arch = &jit_x86_64,
+		.arch = jit_host_arch(),
 		.unit = &prog.unit,
 		.mem = &blind,
 		.log = &silent,
@@ -241,16 +241,24 @@ static void was_passed_on(int number)
 	_exit(PASSED_ON);
 }
 
+/* A function that returns what its first argument points to. */
+#if defined(__x86_64__)
+static const uint8_t load_first[] = {0x48, 0x8b, 0x07, 0xc3}; /* mov rax, [rdi]; ret */
+#elif defined(__aarch64__)
+static const uint32_t load_first[] = {0xf9400000, 0xd65f03c0}; /* ldr x0, [x0]; ret */
+#else
+static const uint32_t load_first[] = {0x00053503, 0x00008067}; /* ld a0, 0(a0); ret */
+#endif
+
 /* Another JIT's block whose last bytes look like a tail, but for what it says. */
 static void is_passed_on(void *arg)
 {
 	const struct fault_tail *tail = arg;
-	static const uint8_t load_rax[] = {0x48, 0x8b, 0x07, 0xc3}; /* mov rax, [rdi]; ret */
 	struct pp_heap *heap = near_mem()->ctx;
 	struct pp_code code;
 
 	CHECK(!pp_alloc(heap, 64, &code));
-	memcpy(code.rw, load_rax, sizeof(load_rax));
+	memcpy(code.rw, load_first, sizeof(load_first));
 	memcpy((uint8_t *)code.rw + code.size - sizeof(*tail), tail, sizeof(*tail));
 	CHECK(!pp_finalize(heap, &code, code.size));
 	signal(SIGSEGV, was_passed_on);

@@ -89,7 +89,7 @@ static void use(struct pp_heap *heap)
 		if (err) {
 			CHECK(err < 0 && test_log[0]);
 			after = figures(heap);
-			assert_same_state(&before, &after);
+			CHECK(is_same_state(&before, &after));
 			continue;
 		}
 		emit_return(code.rw, 5);
@@ -187,6 +187,8 @@ static void each_denial(enum pp_writer writer, void (*body)(void *arg))
 		for (size_t k = 0; k < sizeof(errors) / sizeof(*errors); k++) {
 			struct attempt attempt = {&denials[i], errors[k], writer};
 
+			if (getenv("PROGPACK_TEST_EVERY") && (i + k) % 3)
+				continue; /* in an emulator: one of the three */
 			if (run_child(body, &attempt))
 				fail_msg("%s denied with %s", denials[i].name, strerror(errors[k]));
 		}

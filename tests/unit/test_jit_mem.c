@@ -37,6 +37,8 @@ static void try_load(struct insn in)
 	struct trial t;
 	uint64_t cell;
 
+	if (!is_turn())
+		return;
 	machine_init(&m);
 	trial_init(&t, in, 0);
 	for (size_t i = 0; i < NEDGES; i++) {
@@ -89,6 +91,8 @@ static void try_store_reg(struct insn in)
 	struct machine m;
 	struct trial t;
 
+	if (!is_turn())
+		return;
 	machine_init(&m);
 	trial_init(&t, in, 0);
 	for (size_t i = 0; i < NEDGES; i++) {
@@ -118,6 +122,8 @@ static void try_store_imm(struct insn in)
 	struct machine m;
 	struct trial t;
 
+	if (!is_turn())
+		return;
 	machine_init(&m);
 	trial_init(&t, in, 0);
 	try_store(&t, &m, &in);
@@ -181,6 +187,8 @@ static void try_atomic(struct insn in)
 	struct trial t;
 	uint64_t cell, change[2], expect[NREGS];
 
+	if (!is_turn())
+		return;
 	machine_init(&m);
 	trial_init(&t, in, 0);
 	for (size_t i = 0; i < NELEMS(atomics); i++) {
