@@ -13,6 +13,7 @@ static const struct {
 	const char *summary;
 } benchmarks[] = {
 	{"stress", stress_main, "call many small programs: packed, and a page each"},
+	{"count", count_main, "the same programs; what the hardware counts meanwhile: TLB misses"},
 	{"trigger", trigger_main,
 	 "call one program of each of 100 tenants, with other code between"},
 	{"tag", tag_main, "load, run and free programs of every length, as the kernel's test_tag"},

@@ -15,6 +15,9 @@ int heap_main(int argc, char **argv);
 /* tag_main - progpack bench tag; argv[0] is "tag" */
 int tag_main(int argc, char **argv);
 
+/* count_main - progpack bench count; argv[0] is "count" */
+int count_main(int argc, char **argv);
+
 /* trigger_main - progpack bench trigger; argv[0] is "trigger" */
 int trigger_main(int argc, char **argv);
 
@@ -42,11 +45,23 @@ uint64_t random_next(uint64_t *state);
 #define BLOCK_SIZE_MAX 16384u
 uint32_t random_block_size(uint64_t *state);
 
+/* What the hardware may count, with perf(1)'s name and perf_event_open(2)'s numbers. */
+enum counter { COUNTER_ITLB, COUNTER_DTLB_LOADS, COUNTER_DTLB_STORES, COUNTER_INSTRUCTIONS };
+#define COUNTERS 4
+extern const struct counter_event {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+} counter_events[COUNTERS];
+
 /*
- * counter_open - count user-space iTLB load misses of this thread
+ * counter_open - count this thread's, in user space
  * Return: an fd for counter_read() and close(), or -errno where the machine does not count.
  */
-int counter_open(void);
+int counter_open(enum counter which);
+
+/* counter_open_cpu - count all that processor @cpu does, the kernel's included; the same */
+int counter_open_cpu(enum counter which, int cpu);
 
 /* counter_read - the count since it was opened; 0 for @fd < 0 */
 uint64_t counter_read(int fd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* perf.c - the one hardware counter that the lineage's experiment is about */
+/* perf.c - the hardware counters that the lineage's experiment is about */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,28 +29,50 @@ static int check_runs(int fd)
 	return value.running ? 0 : -EBUSY;
 }
 
-int counter_open(void)
+#define CACHE(id, op)                                                                              \
+	PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_##id | PERF_COUNT_HW_CACHE_OP_##op << 8 |          \
+				    PERF_COUNT_HW_CACHE_RESULT_MISS << 16
+
+const struct counter_event counter_events[COUNTERS] = {
+	[COUNTER_ITLB] = {"itlb-load-misses", CACHE(ITLB, READ)},
+	[COUNTER_DTLB_LOADS] = {"dtlb-load-misses", CACHE(DTLB, READ)},
+	[COUNTER_DTLB_STORES] = {"dtlb-store-misses", CACHE(DTLB, WRITE)},
+	[COUNTER_INSTRUCTIONS] = {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+};
+
+/* Of one thread wherever it runs (@cpu -1), or of whatever a processor does (@pid -1). */
+static int open_event(enum counter which, bool kernel, int pid, int cpu)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_HW_CACHE,
+		.type = counter_events[which].type,
 		.size = sizeof(attr),
-		.config = PERF_COUNT_HW_CACHE_ITLB | PERF_COUNT_HW_CACHE_OP_READ << 8 |
-			  PERF_COUNT_HW_CACHE_RESULT_MISS << 16,
+		.config = counter_events[which].config,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
-		.exclude_kernel = 1,
+		.exclude_kernel = !kernel,
 		.exclude_hv = 1,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	int err;
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int counter_open(enum counter which)
+{
+	int fd = open_event(which, false, 0, -1), err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = check_runs(fd);
 	if (err) {
 		close(fd);
 		return err;
 	}
 	return fd;
+}
+
+int counter_open_cpu(enum counter which, int cpu)
+{
+	return open_event(which, true, -1, cpu);
 }
 
 /* Scaled by the share of time that the counter had the hardware. */

@@ -242,7 +242,7 @@ int stress_main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	stress.loaded = (uint32_t)stress.settings.groups * GROUP_LOADED;
 	stress.called = (uint32_t)stress.settings.groups * GROUP_CALLED;
-	stress.counter = counter_open();
+	stress.counter = counter_open(COUNTER_ITLB);
 	status = run_with_arms(&stress);
 	os_close(stress.counter);
 	if (stress.csv && fclose(stress.csv)) {

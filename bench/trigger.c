@@ -306,7 +306,7 @@ int trigger_main(int argc, char **argv)
 		.called = (uint32_t)trigger.settings.tenants,
 		.group = TENANT_LOADED,
 		.is_called = is_called,
-		.counter = counter_open(),
+		.counter = counter_open(COUNTER_ITLB),
 	};
 	status = run(&trigger);
 	os_close(trigger.stress.counter);
