@@ -5,6 +5,8 @@
 #	make test	set up, build, run every test
 #	make install	DESTDIR and PREFIX are honoured
 #	make asan|ubsan|tsan	the tests under a sanitizer, in build-asan/ ...
+#	make check-riscv64|check-arm64	the tests on Debian 13's kernel for that machine, in QEMU
+#	make lab-riscv64|lab-arm64	its TLB misses there, packed and a page per program
 #	make bench	the figures of the README
 #	make fuzz T=60	random operations on a heap against a model, for T seconds
 #	make prove	bounded proofs of the heap's bitmaps and of its search
@@ -17,8 +19,8 @@ PREFIX ?= /usr/local
 GROUPS ?= 20
 T ?= 60
 
-.PHONY: all build run test install asan ubsan tsan bench fuzz prove goldens \
-	lint format clean setup
+.PHONY: all build run test install asan ubsan tsan check-riscv64 check-arm64 \
+	lab-riscv64 lab-arm64 bench fuzz prove goldens lint format clean setup
 
 all: build
 
@@ -41,6 +43,12 @@ test:
 asan ubsan tsan:
 	@scripts/setup build
 	@scripts/run-tests build-$@ $@
+
+check-riscv64 check-arm64: check-%:
+	@scripts/guest-check $* build-$*
+
+lab-riscv64 lab-arm64: lab-%:
+	@scripts/lab $* build-$*
 
 install: build
 	@meson configure $(BUILD) "-Dprefix=$(PREFIX)"
@@ -76,4 +84,5 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-clang build-fuzz build-prove
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-clang build-fuzz build-prove \
+		build-riscv64 build-arm64
