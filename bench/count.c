@@ -80,20 +80,23 @@ struct count {
 
 /* ---- counters ---- */
 
-static void open_counters(struct count *count)
+/* Only one scope's at a time: some machines count an event in one place only. */
+static void open_counters(struct count *count, enum scope scope)
 {
 	for (int c = 0; c < COUNTERS; c++) {
-		count->thread[c] = counter_open((enum counter)c);
-		for (int cpu = 0; cpu < count->processors; cpu++)
+		if (scope == LOOP)
+			count->thread[c] = counter_open((enum counter)c);
+		for (int cpu = 0; scope == SYSTEM && cpu < count->processors; cpu++)
 			count->system[c][cpu] = counter_open_cpu((enum counter)c, cpu);
 	}
 }
 
-static void close_counters(struct count *count)
+static void close_counters(struct count *count, enum scope scope)
 {
 	for (int c = 0; c < COUNTERS; c++) {
-		os_close(count->thread[c]);
-		for (int cpu = 0; cpu < count->processors; cpu++)
+		if (scope == LOOP)
+			os_close(count->thread[c]);
+		for (int cpu = 0; scope == SYSTEM && cpu < count->processors; cpu++)
 			os_close(count->system[c][cpu]);
 	}
 }
@@ -177,6 +180,7 @@ static void count_arm(struct count *count, unsigned int a)
 	for (unsigned int s = 0; s < SCOPES; s++) {
 		double *values = count->values[a][s];
 
+		open_counters(count, (enum scope)s);
 		if (read_one(count, (enum scope)s, COUNTER_ITLB) >= 0)
 			rest();
 		read_all(count, (enum scope)s, before);
@@ -184,6 +188,7 @@ static void count_arm(struct count *count, unsigned int a)
 		read_all(count, (enum scope)s, values);
 		for (int c = 0; c < COUNTERS; c++)
 			values[c] -= values[c] < 0 ? 0 : before[c];
+		close_counters(count, (enum scope)s);
 	}
 }
 
@@ -289,13 +294,10 @@ static int run(struct count *count)
 {
 	int status = CLI_FAILED;
 
-	if (make_room(count)) {
+	if (make_room(count))
 		cli_error("out of memory");
-	} else {
-		open_counters(count);
+	else
 		status = count_all(count);
-		close_counters(count);
-	}
 	free_room(count);
 	return status;
 }

@@ -10,7 +10,7 @@ from tap import EXIT, PROGPACK, failure, has, main, mov, progpack, same, test, u
 
 MAN = pathlib.Path(__file__).resolve().parents[2] / "docs" / "man" / "progpack.1"
 COMMANDS = ["run", "dump", "map", "plugin", "heap"]
-BENCHMARKS = ["tag", "trigger", "stress", "map", "heap"]
+BENCHMARKS = ["tag", "trigger", "stress", "count", "map", "heap"]
 SEVEN = mov(0, 7) + EXIT
 
 
